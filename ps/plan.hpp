@@ -1,0 +1,62 @@
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "ps/grouping.hpp"
+#include "ps/ids.hpp"
+#include "ps/policy.hpp"
+#include "ps/slots.hpp"
+
+namespace stagger {
+
+struct PlannedGroup {
+  GroupRange range;
+  SlotWindow slot;
+
+  bool operator==(const PlannedGroup&) const = default;
+};
+
+/// Groups, period, due table, slots, admission mode, all under one version number. A value: immutable once committed.
+struct Plan {
+  PlanVersion version{1};
+  Iteration first_iteration{1};  ///< the first that uses it
+  SyncPolicy policy;
+  Admission admission = Admission::slots;
+  std::vector<PlannedGroup> groups;  ///< index = GroupId
+
+  bool operator==(const Plan&) const = default;
+};
+
+/// Whether the group takes part in the iteration. REQUIRES iteration >= 1.
+///   residue:  (N - g) mod T == j mod T        together:  j mod T == 0
+bool due(const Plan& plan, GroupId group, Iteration iteration);
+
+/// Groups due in an iteration, in group order.
+std::vector<GroupId> due_groups(const Plan& plan, Iteration iteration);
+
+/// The first iteration >= `from` in which the group is due under this plan alone.
+Iteration next_due(const Plan& plan, GroupId group, Iteration from);
+
+/// Workers in the order in which a round sums them: rank order under slot rule `paper`.
+std::vector<WorkerId> round_order(const Plan& plan, RoundId round);
+
+/// Payload bytes that one worker pushes from iteration `first` to `last` under this plan.
+std::uint64_t planned_push_bytes(const Plan& plan, Iteration first, Iteration last);
+
+/// The plans of a run, by the iteration from which each is used. Both ends of the wire keep one, so that no round mixes two.
+class PlanHistory {
+ public:
+  /// REQUIRES a later version and a first iteration that is not before the last plan's.
+  void add(Plan plan);
+
+  bool empty() const { return plans_.empty(); }
+  const Plan& at(Iteration iteration) const;
+  const Plan& latest() const { return plans_.back(); }
+  const std::vector<Plan>& plans() const { return plans_; }
+
+ private:
+  std::vector<Plan> plans_;
+};
+
+}  // namespace stagger

@@ -1,0 +1,37 @@
+#pragma once
+
+#include <span>
+#include <string>
+#include <vector>
+
+#include "ps/plan.hpp"
+
+/// Profile + options -> Plan. Pure.
+namespace stagger {
+
+struct PlanRequest {
+  std::vector<LayerProfile> layers;  ///< forward order
+  SyncPolicy policy;
+  GroupingOptions grouping;
+  Admission admission = Admission::slots;
+};
+
+/// Version 1 from iteration 1. Groups depend on bytes alone; slots on the times of the profile.
+Plan make_plan(const PlanRequest& request);
+
+/// The same groups under another policy: what a change of T, alpha, beta, K or admission gives. `layers` as in make_plan.
+Plan replan(
+    const Plan& current,
+    std::span<const LayerProfile> layers,
+    const SyncPolicy& policy,
+    Admission admission);
+
+/// One profile of several workers': per layer and direction the median (lower of two middle ones).
+/// REQUIRES equal layer counts and at least one profile.
+std::vector<LayerProfile> merge_profiles(std::span<const std::vector<LayerProfile>> profiles);
+
+/// Reads `name,params,bytes,t_fwd_us,t_bwd_us` lines, forward order, header line optional. Fails with bad_message; the
+/// detail names `source`, line, column and what is wrong (missing, negative or not a number).
+Result<std::vector<LayerProfile>> parse_profile_csv(std::string_view text, std::string_view source);
+
+}  // namespace stagger
