@@ -1,0 +1,152 @@
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <string_view>
+#include <variant>
+#include <vector>
+
+#include "net/error.hpp"
+#include "net/frame.hpp"
+#include "net/time.hpp"
+#include "ps/ids.hpp"
+#include "ps/plan.hpp"
+#include "tensor/layout.hpp"
+
+/// The wire as typed values. Schema: net/protocol.capnp, where each message says who sends it and when.
+///
+/// Both sides check: what is sent satisfies CHECKs, what is received is refused with a reason (bad_message).
+namespace stagger {
+
+constexpr std::uint16_t protocol_version = 1;
+constexpr std::uint8_t codec_float32 = 0;
+
+/// FNV-1a of the job id.
+std::uint64_t job_hash(std::string_view job);
+
+struct ChunkId {
+  RoundId round;
+  std::uint32_t chunk = 0;
+
+  auto operator<=>(const ChunkId&) const = default;
+};
+
+struct Hello {
+  std::uint16_t protocol = protocol_version;
+  std::string job;
+  std::int32_t rank = -1;
+  std::uint32_t world = 1;
+  std::uint64_t schema_hash = 0;
+  std::vector<ParameterInfo> parameters;  ///< layer is not sent
+  std::string settings;
+};
+
+struct Welcome {
+  WorkerId rank;
+  Incarnation incarnation;
+  bool profile_wanted = true;
+};
+
+struct Refuse {
+  std::string reason;
+};
+
+struct Profile {
+  std::vector<Duration> forward;
+  std::vector<Duration> backward;
+};
+
+struct Begin {
+  std::vector<Plan> plans;
+  Iteration first_iteration{1};
+  Iteration last_iteration{1};
+};
+
+/// The head of a chunk; its payload is received separately (FrameHead::payload_bytes).
+struct ChunkHead {
+  ChunkId id;
+  PlanVersion plan;
+  std::uint8_t codec = codec_float32;
+  std::uint32_t present = 0;
+};
+
+struct Push {
+  ChunkHead head;
+};
+
+struct CenterReply {
+  ChunkHead head;
+};
+
+struct Resend {
+  ChunkId id;
+};
+
+struct Heartbeat {
+  Iteration iteration;
+  std::uint64_t samples = 0;
+  double loss = 0.0;
+  Duration exposed{0};
+  Duration compute{0};
+};
+
+struct Prepare {
+  std::uint64_t agreement = 0;
+};
+
+struct Promise {
+  std::uint64_t agreement = 0;
+  Iteration hold;
+};
+
+struct Commit {
+  std::uint64_t agreement = 0;
+  std::vector<Plan> plan;    ///< none or one
+  Iteration last_iteration;  ///< 0: unchanged
+};
+
+struct Farewell {
+  bool early = false;
+  std::string reason;
+  Heartbeat progress;
+  std::uint64_t bytes_pushed = 0;
+  std::uint64_t bytes_pulled = 0;
+  std::vector<std::uint64_t> lateness_counts;
+  double overrun_seconds = 0.0;
+};
+
+using Message = std::variant<
+    Hello,
+    Welcome,
+    Refuse,
+    Profile,
+    Begin,
+    Push,
+    CenterReply,
+    Resend,
+    Heartbeat,
+    Prepare,
+    Promise,
+    Commit,
+    Farewell>;
+
+/// A message's name, for logs.
+std::string_view name_of(const Message& message);
+
+/// Segment 0 of a frame. REQUIRES for Push and CenterReply: `payload` is what the frame carries as segment 1 (8-byte
+/// aligned, readable up to the next multiple of 8).
+std::vector<std::uint64_t> encode_message(
+    std::uint64_t job, const Message& message, std::span<const float> payload = {});
+
+/// Reads a received head. bad_message says what is wrong; a wrong job names both hashes.
+Result<Message> decode_message(std::uint64_t job, const FrameHead& head);
+
+/// After the payload has come: that the head's payload pointer covers exactly `values` in segment 1.
+Result<void> check_payload(const FrameHead& head, std::span<const float> values);
+
+/// The payload of a frame as it travels: the values and the padding to a multiple of 8 bytes.
+std::span<const std::byte> payload_bytes(std::span<const float> values);
+std::span<std::byte> payload_bytes(std::span<float> values);
+
+}  // namespace stagger
