@@ -16,10 +16,13 @@ struct PlanRequest {
   Admission admission = Admission::slots;
 };
 
-/// Version 1 from iteration 1. Groups depend on bytes alone; slots on the times of the profile.
+/// Version 1 from iteration 1. Groups depend on bytes and grouping.period alone, so that strategies can be compared on the
+/// same groups; slots on the times of the profile and the policy's period.
+/// REQUIRES what group_layers requires, and a policy from resolve().
 Plan make_plan(const PlanRequest& request);
 
 /// The same groups under another policy: what a change of T, alpha, beta, K or admission gives. `layers` as in make_plan.
+/// The version is the next one; the first iteration is still the current plan's: whoever commits the plan sets it.
 Plan replan(
     const Plan& current,
     std::span<const LayerProfile> layers,

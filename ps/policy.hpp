@@ -64,7 +64,7 @@ struct SyncPolicy {
 struct PolicyVerdict {
   SyncPolicy policy;
   std::vector<std::string> warnings;
-  double effective_learning_rate_share = 1.0;  ///< beta/(alpha+beta) under old_center
+  double effective_learning_rate_share = 1.0;  ///< beta/(alpha+beta); fresh_center: alpha*(1-beta) for alpha
 };
 
 /// Fills in defaults (local_sgd: post_step with alpha = beta = 1; bsp: period 1, phases together) and applies the checks of

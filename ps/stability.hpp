@@ -26,7 +26,8 @@ double spectral_radius(const StabilityQuery& query, double lr_times_curvature);
 double spectral_radius_max(const StabilityQuery& query, double lr_times_curvature_max);
 
 /// The sufficient condition 2*alpha_e < (2 - beta)*(2 - lr*L), for plain SGD, any period, grouping, order and absent workers
-/// (alpha_e = alpha, or alpha*(1 - beta) with fresh_center; post_step with alpha, beta <= 1 needs lr*L < 2 alone).
+/// (alpha_e = alpha, or alpha*(1 - beta) with fresh_center, which needs beta <= 1 and alpha < 2 - lr*L too, for the workers'
+/// disagreement; post_step with alpha, beta <= 1 needs lr*L < 2 alone). False says nothing but "not proven".
 bool certified_stable(const StabilityQuery& query, double lr_times_curvature_max);
 
 }  // namespace stagger
