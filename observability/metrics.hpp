@@ -117,6 +117,8 @@ class Family {
 
 /// Name without the prefix "stagger_", and the sentence that explains it.
 struct MetricName {
+  MetricName(std::string_view text, std::string_view sentence) : name(text), help(sentence) {}
+
   std::string_view name;
   std::string_view help;
 };

@@ -79,10 +79,9 @@ TEST(QuantileSketch, survives_the_journey_as_counts) {
   QuantileSketch sketch;
   for (int i = 0; i < 100; ++i)
     sketch.record(0.001 * i);
-  const auto copy = QuantileSketch::from_counts(sketch.counts());
-  ASSERT_TRUE(copy.has_value());
-  EXPECT_EQ(*copy, sketch);
-  EXPECT_EQ(copy->count(), 100U);
+  const auto copy = QuantileSketch::from_counts(sketch.counts()).value_or(QuantileSketch{});
+  EXPECT_EQ(copy, sketch);
+  EXPECT_EQ(copy.count(), 100U);
 }
 
 TEST(QuantileSketch, an_empty_tail_of_counts_does_not_matter) {
@@ -90,9 +89,8 @@ TEST(QuantileSketch, an_empty_tail_of_counts_does_not_matter) {
   sketch.record(0.5);
   std::vector<std::uint64_t> counts = sketch.counts();
   counts.resize(QuantileSketch::buckets_max(), 0);
-  const auto copy = QuantileSketch::from_counts(counts);
-  ASSERT_TRUE(copy.has_value());
-  EXPECT_EQ(*copy, sketch);
+  const auto copy = QuantileSketch::from_counts(counts).value_or(QuantileSketch{});
+  EXPECT_EQ(copy, sketch);
 }
 
 TEST(QuantileSketch, refuses_more_counts_than_buckets) {
@@ -107,11 +105,10 @@ TEST(QuantileSketch, refuses_counts_whose_sum_overflows) {
 
 TEST(QuantileSketch, merging_saturates) {
   const std::vector<std::uint64_t> counts{std::numeric_limits<std::uint64_t>::max()};
-  auto sketch = QuantileSketch::from_counts(counts);
-  ASSERT_TRUE(sketch.has_value());
-  sketch->merge(*sketch);
-  EXPECT_EQ(sketch->count(), std::numeric_limits<std::uint64_t>::max());
-  EXPECT_EQ(sketch->quantile(0.5), 0.0);
+  auto sketch = QuantileSketch::from_counts(counts).value_or(QuantileSketch{});
+  sketch.merge(sketch);
+  EXPECT_EQ(sketch.count(), std::numeric_limits<std::uint64_t>::max());
+  EXPECT_EQ(sketch.quantile(0.5), 0.0);
 }
 
 }  // namespace

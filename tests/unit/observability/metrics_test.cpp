@@ -23,7 +23,7 @@ TEST(Metrics, text_holds_help_type_and_value) {
 
 TEST(Metrics, text_is_sorted_by_name_and_then_by_rank_as_a_number) {
   Registry registry;
-  Family<Gauge> loss = registry.gauges({"loss", "Loss."}, "rank");
+  const Family<Gauge> loss = registry.gauges({"loss", "Loss."}, "rank");
   Gauge alpha = registry.gauge({"alpha", "Alpha."});
   alpha.set(0.5);
   for (const int rank : {10, 2, 1})
