@@ -3,13 +3,15 @@
 #include <cstddef>
 #include <span>
 
-/// Elastic averaging and ordered sums over spans of equal length. No allocation, no dispatch, one thread.
+/// Elastic averaging and ordered sums over spans of equal length. No allocation, no dispatch, one
+/// thread.
 ///
-/// Each function exists twice: reference:: is the obvious loop (the oracle), cpu:: is vectorised. Element-wise results are
-/// equal bit for bit.
+/// Each function exists twice: reference:: is the obvious loop (the oracle), cpu:: is vectorised.
+/// Element-wise results are equal bit for bit.
 namespace stagger {
 
-/// Constants of a local step, SGD with heavy-ball momentum and weight decay as part of the gradient (PyTorch's SGD):
+/// Constants of a local step, SGD with heavy-ball momentum and weight decay as part of the gradient
+/// (PyTorch's SGD):
 ///   g = grad + weight_decay*w;  v = momentum*v + g;  step = learning_rate*v
 struct SgdConstants {
   float learning_rate = 0.0F;
@@ -42,8 +44,9 @@ void elastic_mix(std::span<float> w, std::span<const float> center, float alpha)
 /// sum += x.
 void accumulate(std::span<float> sum, std::span<const float> x);
 
-/// Elastic center step in place of the sum: sum' = (1 - beta*present/workers)*center + (beta/workers)*sum, which is
-/// c + (beta/K)*sum over the present of (x - c), and exactly the mean for beta = 1 with all present.
+/// Elastic center step in place of the sum: sum' = (1 - beta*present/workers)*center +
+/// (beta/workers)*sum, which is c + (beta/K)*sum over the present of (x - c), and exactly the mean
+/// for beta = 1 with all present.
 void elastic_center(
     std::span<float> sum,
     std::span<const float> center,
