@@ -2,10 +2,10 @@
 
 #include <cstddef>
 #include <stdexcept>
+#include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
-
-#include "observability/check.hpp"
 
 namespace stagger {
 
@@ -23,6 +23,10 @@ memory::desc any_format(const memory::dims& extents) {
   return {extents, memory::data_type::f32, memory::format_tag::any};
 }
 
+memory::desc channels_last_format(const memory::dims& extents) {
+  return {extents, memory::data_type::f32, memory::format_tag::nhwc};
+}
+
 /// Extent of the output; throws where the kernel does not fit.
 std::size_t output_extent(
     const std::string& name, std::size_t input, const ConvolutionOptions& options) {
@@ -37,15 +41,31 @@ std::size_t output_extent(
 
 }  // namespace
 
-/// What one batch size is computed with.
-struct Convolution::Formats {
+/// The three computations over one pair of formats.
+struct Convolution::Passes {
   dnnl::convolution_forward::primitive_desc forward;
-  memory input;  ///< the layer's input as it comes
-  memory x;      ///< the same in the format that is convolved
-  memory dx;     ///< its gradient; empty where nobody asks
+  dnnl::convolution_backward_weights::primitive_desc weights;
+  dnnl::convolution_backward_data::primitive_desc data;
+
+  /// Whether oneDNN has compiled code for all that are run; its fallback is a thousand times
+  /// slower.
+  bool fast(bool with_data) const {
+    return !is_fallback(forward.impl_info_str()) && !is_fallback(weights.impl_info_str()) &&
+           (!with_data || !is_fallback(data.impl_info_str()));
+  }
+
+  static bool is_fallback(std::string_view implementation) {
+    return implementation.starts_with("ref");
+  }
+};
+
+/// The memory of one batch size.
+struct Convolution::Memories {
+  memory x;   ///< the input in the format that is convolved
+  memory dx;  ///< its gradient; empty where nobody asks
   memory y;
   memory dy;
-  memory plain_weights;  ///< in the arena
+  memory weights;  ///< in the arena
 };
 
 Convolution::Convolution(LayerSite place, ConvolutionOptions options)
@@ -66,19 +86,27 @@ Convolution::Convolution(LayerSite place, ConvolutionOptions options)
       memory::format_tag::oihw};
   bias_ = {{signed_dim(options.outputs)}, memory::data_type::f32, memory::format_tag::a};
 
-  const auto chosen = forward_description(
-      any_format(site().input.format.dims()),
-      any_format(
-          {signed_dim(extents[0]),
-           signed_dim(options.outputs),
-           signed_dim(height),
-           signed_dim(width)}));
-  input_format_ = chosen.src_desc();
+  choose_formats(
+      {signed_dim(extents[0]), signed_dim(options.outputs), signed_dim(height), signed_dim(width)});
+}
+
+void Convolution::choose_formats(const memory::dims& output_extents) {
+  const memory::dims input_extents = site().input.format.dims();
+  // oneDNN's own choice is the fastest forward, and may have no fast backward; channels-last then
+  // has.
+  Passes passes = describe(any_format(input_extents), any_format(output_extents));
+  const bool with_data = site().input.gradients != nullptr;
+  if (!passes.fast(with_data)) {
+    const Passes channels_last =
+        describe(channels_last_format(input_extents), channels_last_format(output_extents));
+    if (channels_last.fast(with_data)) passes = channels_last;
+  }
+  input_format_ = passes.forward.src_desc();
   if (input_format_ != site().input.format) {
     input_values_copy_ = AlignedFloats(floats_of(input_format_));
     input_gradients_copy_ = AlignedFloats(floats_of(input_format_));
   }
-  allocate_output(chosen.dst_desc());
+  allocate_output(passes.forward.dst_desc());
 }
 
 double Convolution::forward_flops() const {
@@ -87,133 +115,106 @@ double Convolution::forward_flops() const {
   return per_output * static_cast<double>(y[2] * y[3]);
 }
 
-dnnl::convolution_forward::primitive_desc Convolution::forward_description(
-    const memory::desc& x, const memory::desc& y) const {
-  const memory::dim stride = signed_dim(options_.stride);
-  const memory::dim padding = signed_dim(options_.padding);
-  return {
-      {dnnl::prop_kind::forward_training,
-       direct,
-       x,
-       any_format(plain_weights_.dims()),
-       bias_,
-       y,
-       {stride, stride},
-       {padding, padding},
-       {padding, padding}},
-      own_scratchpad(),
-      site().engine};
+Convolution::Passes Convolution::describe(const memory::desc& x, const memory::desc& y) const {
+  const dnnl::engine& engine = site().engine;
+  const dnnl::primitive_attr attributes = own_scratchpad();
+  const memory::dims strides(2, signed_dim(options_.stride));
+  const memory::dims padding(2, signed_dim(options_.padding));
+  const memory::desc w = any_format(plain_weights_.dims());
+  const dnnl::convolution_forward::primitive_desc forward(
+      {dnnl::prop_kind::forward_training, direct, x, w, bias_, y, strides, padding, padding},
+      attributes,
+      engine);
+  const memory::desc& source = forward.src_desc();
+  const memory::desc& target = forward.dst_desc();
+  const dnnl::convolution_backward_weights::primitive_desc weights(
+      {direct, source, w, bias_, target, strides, padding, padding}, attributes, engine, forward);
+  const dnnl::convolution_backward_data::primitive_desc data(
+      {direct, source, w, target, strides, padding, padding}, attributes, engine, forward);
+  return {.forward = forward, .weights = weights, .data = data};
 }
 
 Layer::Steps Convolution::plan(std::size_t batch) {
   const dnnl::engine& engine = site().engine;
   const bool copied = input_values_copy_.size() > 0;
-  const memory::desc x_format = narrowed(input_format_, batch);
   const bool wants_gradients = site().input.gradients != nullptr;
+  const memory::desc x_format = narrowed(input_format_, batch);
 
-  Formats formats{
-      .forward = forward_description(x_format, output_values(batch).get_desc()),
-      .input = input_values(batch),
+  Memories memories{
       .x = input_values(batch),
-      .dx = {},
+      .dx = wants_gradients ? input_gradients(batch) : memory(),
       .y = output_values(batch),
       .dy = output_gradients(batch),
-      .plain_weights = memory(plain_weights_, engine, parameter(0))};
-  if (wants_gradients) formats.dx = input_gradients(batch);
+      .weights = memory(plain_weights_, engine, parameter(0))};
+  Steps steps;
   if (copied) {
-    formats.x = memory(x_format, engine, input_values_copy_.span().data());
+    memories.x = memory(x_format, engine, input_values_copy_.span().data());
+    steps.forward.push_back(reorder_operation(input_values(batch), memories.x));
     if (wants_gradients) {
-      formats.dx = memory(x_format, engine, input_gradients_copy_.span().data());
+      memories.dx = memory(x_format, engine, input_gradients_copy_.span().data());
     }
   }
-
-  Steps steps;
-  if (copied) steps.forward.push_back(reorder_operation(formats.input, formats.x));
-  plan_forward(steps, formats);
-  plan_backward_weights(steps, formats);
+  const Passes passes = describe(x_format, memories.y.get_desc());
+  plan_forward(steps, passes, memories);
+  plan_backward_weights(steps, passes, memories);
   if (!wants_gradients) return steps;
-  plan_backward_data(steps, formats);
-  if (copied) steps.backward.push_back(reorder_operation(formats.dx, input_gradients(batch)));
+  plan_backward_data(steps, passes, memories);
+  if (copied) steps.backward.push_back(reorder_operation(memories.dx, input_gradients(batch)));
   return steps;
 }
 
-void Convolution::plan_forward(Steps& steps, const Formats& formats) const {
+void Convolution::plan_forward(Steps& steps, const Passes& passes, const Memories& memories) const {
   const dnnl::engine& engine = site().engine;
-  memory weights = formats.plain_weights;
-  if (formats.forward.weights_desc() != plain_weights_) {
-    weights = memory(formats.forward.weights_desc(), engine);
-    steps.forward.push_back(reorder_operation(formats.plain_weights, weights));
+  memory weights = memories.weights;
+  if (passes.forward.weights_desc() != plain_weights_) {
+    weights = memory(passes.forward.weights_desc(), engine);
+    steps.forward.push_back(reorder_operation(memories.weights, weights));
   }
   steps.forward.emplace_back(
       engine,
-      dnnl::convolution_forward(formats.forward),
-      formats.forward.scratchpad_desc(),
+      dnnl::convolution_forward(passes.forward),
+      passes.forward.scratchpad_desc(),
       Operation::Arguments{
-          {DNNL_ARG_SRC, formats.x},
+          {DNNL_ARG_SRC, memories.x},
           {DNNL_ARG_WEIGHTS, weights},
           {DNNL_ARG_BIAS, memory(bias_, engine, parameter(1))},
-          {DNNL_ARG_DST, formats.y}});
+          {DNNL_ARG_DST, memories.y}});
 }
 
-void Convolution::plan_backward_weights(Steps& steps, const Formats& formats) const {
+void Convolution::plan_backward_weights(
+    Steps& steps, const Passes& passes, const Memories& memories) const {
   const dnnl::engine& engine = site().engine;
-  const memory::dim stride = signed_dim(options_.stride);
-  const memory::dim padding = signed_dim(options_.padding);
-  const dnnl::convolution_backward_weights::primitive_desc description(
-      {direct,
-       formats.x.get_desc(),
-       any_format(plain_weights_.dims()),
-       bias_,
-       formats.dy.get_desc(),
-       {stride, stride},
-       {padding, padding},
-       {padding, padding}},
-      own_scratchpad(),
-      engine,
-      formats.forward);
   const memory plain(plain_weights_, engine, parameter_gradient(0));
-  const bool reordered = description.diff_weights_desc() != plain_weights_;
-  const memory target = reordered ? memory(description.diff_weights_desc(), engine) : plain;
+  const bool reordered = passes.weights.diff_weights_desc() != plain_weights_;
+  const memory target = reordered ? memory(passes.weights.diff_weights_desc(), engine) : plain;
   steps.backward.emplace_back(
       engine,
-      dnnl::convolution_backward_weights(description),
-      description.scratchpad_desc(),
+      dnnl::convolution_backward_weights(passes.weights),
+      passes.weights.scratchpad_desc(),
       Operation::Arguments{
-          {DNNL_ARG_SRC, formats.x},
-          {DNNL_ARG_DIFF_DST, formats.dy},
+          {DNNL_ARG_SRC, memories.x},
+          {DNNL_ARG_DIFF_DST, memories.dy},
           {DNNL_ARG_DIFF_WEIGHTS, target},
           {DNNL_ARG_DIFF_BIAS, memory(bias_, engine, parameter_gradient(1))}});
   if (reordered) steps.backward.push_back(reorder_operation(target, plain));
 }
 
-void Convolution::plan_backward_data(Steps& steps, const Formats& formats) const {
+void Convolution::plan_backward_data(
+    Steps& steps, const Passes& passes, const Memories& memories) const {
   const dnnl::engine& engine = site().engine;
-  const memory::dim stride = signed_dim(options_.stride);
-  const memory::dim padding = signed_dim(options_.padding);
-  const dnnl::convolution_backward_data::primitive_desc description(
-      {direct,
-       formats.dx.get_desc(),
-       any_format(plain_weights_.dims()),
-       formats.dy.get_desc(),
-       {stride, stride},
-       {padding, padding},
-       {padding, padding}},
-      own_scratchpad(),
-      engine,
-      formats.forward);
-  memory weights = formats.plain_weights;
-  if (description.weights_desc() != plain_weights_) {
-    weights = memory(description.weights_desc(), engine);
-    steps.backward.push_back(reorder_operation(formats.plain_weights, weights));
+  memory weights = memories.weights;
+  if (passes.data.weights_desc() != plain_weights_) {
+    weights = memory(passes.data.weights_desc(), engine);
+    steps.backward.push_back(reorder_operation(memories.weights, weights));
   }
   steps.backward.emplace_back(
       engine,
-      dnnl::convolution_backward_data(description),
-      description.scratchpad_desc(),
+      dnnl::convolution_backward_data(passes.data),
+      passes.data.scratchpad_desc(),
       Operation::Arguments{
-          {DNNL_ARG_DIFF_DST, formats.dy},
+          {DNNL_ARG_DIFF_DST, memories.dy},
           {DNNL_ARG_WEIGHTS, weights},
-          {DNNL_ARG_DIFF_SRC, formats.dx}});
+          {DNNL_ARG_DIFF_SRC, memories.dx}});
 }
 
 }  // namespace stagger

@@ -1,7 +1,6 @@
 #pragma once
 
 #include <cstddef>
-#include <map>
 
 #include "engine/layers/layer.hpp"
 
@@ -30,13 +29,14 @@ class Convolution final : public Layer {
   Steps plan(std::size_t batch) override;
 
  private:
-  struct Formats;
+  struct Passes;
+  struct Memories;
 
-  dnnl::convolution_forward::primitive_desc forward_description(
-      const dnnl::memory::desc& x, const dnnl::memory::desc& y) const;
-  void plan_forward(Steps& steps, const Formats& formats) const;
-  void plan_backward_weights(Steps& steps, const Formats& formats) const;
-  void plan_backward_data(Steps& steps, const Formats& formats) const;
+  void choose_formats(const dnnl::memory::dims& output_extents);
+  Passes describe(const dnnl::memory::desc& x, const dnnl::memory::desc& y) const;
+  void plan_forward(Steps& steps, const Passes& passes, const Memories& memories) const;
+  void plan_backward_weights(Steps& steps, const Passes& passes, const Memories& memories) const;
+  void plan_backward_data(Steps& steps, const Passes& passes, const Memories& memories) const;
 
   ConvolutionOptions options_;
   dnnl::memory::desc plain_weights_;
