@@ -13,6 +13,7 @@
 #include "net/time.hpp"
 #include "ps/grouping.hpp"
 #include "ps/policy.hpp"
+#include "ps/timeouts.hpp"
 
 /// A run's configuration: plain values that mirror the TOML tables one to one. Every limit of the program lives here.
 namespace stagger {
@@ -98,14 +99,7 @@ struct WireConfig {                      // [wire]
   bool operator==(const WireConfig&) const = default;
 };
 
-struct TimeoutsConfig {                  // [timeouts], written as seconds: join_s, heartbeat_s, …
-  Duration join{60s};                    ///< all workers must have joined; a worker must have found the PS
-  Duration heartbeat{1s};                ///< interval
-  Duration worker{5s};                   ///< silence after which open rounds close without a worker; > 2*heartbeat
-  Duration warning{2s};                  ///< a wait longer than this says who is awaited; < worker
-  Duration stop{10s};                    ///< from the first SIGTERM to a forced end
-  bool operator==(const TimeoutsConfig&) const = default;
-};
+using TimeoutsConfig = Timeouts;         // [timeouts], written as seconds: join_s, heartbeat_s, …
 
 struct Config {
   JobConfig job;
@@ -141,10 +135,15 @@ Config parse_config(
 /// Reads the file, then parse_config.
 Config load_config(const std::string& path, const std::vector<ConfigOverride>& overrides);
 
+/// What ps/policy and ps/planner are asked, as the config says it.
+PolicyRequest policy_request(const Config& config);
+GroupingOptions grouping_options(const Config& config);
+
 /// The whole config as TOML, every key present: `config.toml` of a run. parse_config reads it back to the same values.
 std::string to_toml(const Config& config);
 
-/// The lines of to_toml that change results (seed, data, batch, optimizer, sync, groups): both ends of the wire must agree.
+/// `table.key = value` lines of what changes results (seed, data but for its paths, model, optimizer, sync, groups, workers,
+/// chunks): both ends of the wire must agree.
 std::string result_settings(const Config& config);
 
 }  // namespace stagger

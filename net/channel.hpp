@@ -43,6 +43,14 @@ class Channel {
     return true;
   }
 
+  /// Queues beyond the capacity: for the few items that must not wait for bulk. False when closed.
+  bool push_urgent(T value) {
+    if (closed_) return false;
+    items_.push_back(std::move(value));
+    wake_one(poppers_);
+    return true;
+  }
+
   Task<std::optional<T>> pop() {
     while (!closed_ && items_.empty()) co_await park(poppers_);
     if (items_.empty()) co_return std::nullopt;

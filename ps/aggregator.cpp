@@ -159,6 +159,13 @@ void Aggregator::skip_absent(WorkerId worker) {
   }
 }
 
+bool Aggregator::can_place(WorkerId worker, ChunkId id) const {
+  if (intake_.has_room()) return true;
+  const GroupState& state = groups_.at(id.round.group.value());
+  if (!state.open || state.open->round.id() != id.round) return true;
+  return state.open->round.turn(worker, id.chunk) != Round::Turn::early;
+}
+
 void Aggregator::forget(WorkerId worker) {
   intake_.unhold(worker);
   if (victim_ == worker) victim_.reset();

@@ -73,6 +73,9 @@ class Aggregator {
 
   Intake& intake() { return intake_; }
 
+  /// Whether a held chunk would now be answered with something else than held.
+  bool can_place(WorkerId worker, ChunkId id) const;
+
   /// Open rounds with the workers that each waits for.
   struct Waiting {
     RoundId round;

@@ -24,10 +24,11 @@ class Intake {
   explicit Intake(std::size_t chunks_max) : chunks_max_(chunks_max) {}
 
   bool try_keep() {
-    if (kept_ >= chunks_max_) return false;
+    if (!has_room()) return false;
     ++kept_;
     return true;
   }
+  bool has_room() const { return kept_ < chunks_max_; }
   void release() { --kept_; }
   std::size_t kept() const { return kept_; }
 

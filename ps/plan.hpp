@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <deque>
 #include <vector>
 
 #include "ps/grouping.hpp"
@@ -53,10 +54,10 @@ class PlanHistory {
   bool empty() const { return plans_.empty(); }
   const Plan& at(Iteration iteration) const;
   const Plan& latest() const { return plans_.back(); }
-  const std::vector<Plan>& plans() const { return plans_; }
+  std::vector<Plan> plans() const { return {plans_.begin(), plans_.end()}; }
 
  private:
-  std::vector<Plan> plans_;
+  std::deque<Plan> plans_;  // references stay valid while later plans are added
 };
 
 }  // namespace stagger

@@ -10,6 +10,7 @@
 #include <fmt/format.h>
 #include <kj/exception.h>
 
+#include "kernels/rng.hpp"
 #include "net/protocol.capnp.h"
 #include "observability/check.hpp"
 
@@ -20,13 +21,23 @@ namespace {
 constexpr std::size_t control_words = 128;
 constexpr std::size_t large_words = std::size_t{1} << 17;  // Hello and Begin: up to a head of 1 MiB, touched as needed
 constexpr std::uint64_t text_bytes_max = 65536;
+constexpr std::size_t layers_max = 65536;
 
 // ---- writing ----
 
-void write(wire::ChunkId::Builder out, const ChunkId& id) {
-  out.setGroup(id.round.group.value());
-  out.setIteration(id.round.iteration.value());
-  out.setChunk(id.chunk);
+template <class List, class Values, class Convert>
+void write_list(List out, const Values& values, Convert convert) {
+  for (unsigned i = 0; i < out.size(); ++i) out.set(i, convert(values[i]));
+}
+
+template <class Values>
+unsigned size_of(const Values& values) {
+  return static_cast<unsigned>(values.size());
+}
+
+void write_durations(
+    capnp::List<std::int64_t>::Builder out, const std::vector<Duration>& durations) {
+  write_list(out, durations, [](Duration duration) { return duration.count(); });
 }
 
 void write(wire::Heartbeat::Builder out, const Heartbeat& in) {
@@ -35,6 +46,15 @@ void write(wire::Heartbeat::Builder out, const Heartbeat& in) {
   out.setLoss(in.loss);
   out.setExposedNs(in.exposed.count());
   out.setComputeNs(in.compute.count());
+  write_durations(out.initIterationNs(size_of(in.iterations)), in.iterations);
+  write_durations(out.initLatenessNs(size_of(in.lateness)), in.lateness);
+  write_durations(out.initOverrunNs(size_of(in.overrun)), in.overrun);
+}
+
+void write(wire::ChunkId::Builder out, const ChunkId& id) {
+  out.setGroup(id.round.group.value());
+  out.setIteration(id.round.iteration.value());
+  out.setChunk(id.chunk);
 }
 
 void write(wire::Plan::Builder out, const Plan& in) {
@@ -48,7 +68,7 @@ void write(wire::Plan::Builder out, const Plan& in) {
   out.setWorkers(in.policy.workers);
   out.setAlpha(in.policy.alpha);
   out.setBeta(in.policy.beta);
-  auto groups = out.initGroups(static_cast<unsigned>(in.groups.size()));
+  auto groups = out.initGroups(size_of(in.groups));
   for (unsigned i = 0; i < groups.size(); ++i) {
     const PlannedGroup& group = in.groups[i];
     groups[i].setLayerBegin(group.range.layers.begin);
@@ -60,11 +80,6 @@ void write(wire::Plan::Builder out, const Plan& in) {
   }
 }
 
-template <class List, class Values, class Convert>
-void write_list(List out, const Values& values, Convert convert) {
-  for (unsigned i = 0; i < out.size(); ++i) out.set(i, convert(values[i]));
-}
-
 void write(wire::Message::Builder out, const Hello& in) {
   auto hello = out.initHello();
   hello.setProtocolVersion(in.protocol);
@@ -73,11 +88,11 @@ void write(wire::Message::Builder out, const Hello& in) {
   hello.setWorld(in.world);
   hello.setSchemaHash(in.schema_hash);
   hello.setSettings(in.settings);
-  auto parameters = hello.initParameters(static_cast<unsigned>(in.parameters.size()));
+  auto parameters = hello.initParameters(size_of(in.parameters));
   for (unsigned i = 0; i < parameters.size(); ++i) {
     parameters[i].setName(in.parameters[i].name);
     const auto& shape = in.parameters[i].shape;
-    write_list(parameters[i].initShape(static_cast<unsigned>(shape.size())), shape, [](auto n) {
+    write_list(parameters[i].initShape(size_of(shape)), shape, [](auto n) {
       return n;
     });
   }
@@ -94,14 +109,13 @@ void write(wire::Message::Builder out, const Refuse& in) { out.initRefuse().setR
 
 void write(wire::Message::Builder out, const Profile& in) {
   auto profile = out.initProfile();
-  const auto count = [](Duration duration) { return duration.count(); };
-  write_list(profile.initForwardNs(static_cast<unsigned>(in.forward.size())), in.forward, count);
-  write_list(profile.initBackwardNs(static_cast<unsigned>(in.backward.size())), in.backward, count);
+  write_durations(profile.initForwardNs(size_of(in.forward)), in.forward);
+  write_durations(profile.initBackwardNs(size_of(in.backward)), in.backward);
 }
 
 void write(wire::Message::Builder out, const Begin& in) {
   auto begin = out.initBegin();
-  auto plans = begin.initPlans(static_cast<unsigned>(in.plans.size()));
+  auto plans = begin.initPlans(size_of(in.plans));
   for (unsigned i = 0; i < plans.size(); ++i) write(plans[i], in.plans[i]);
   begin.setFirstIteration(in.first_iteration.value());
   begin.setLastIteration(in.last_iteration.value());
@@ -146,9 +160,8 @@ void write(wire::Message::Builder out, const Farewell& in) {
   write(farewell.initProgress(), in.progress);
   farewell.setBytesPushed(in.bytes_pushed);
   farewell.setBytesPulled(in.bytes_pulled);
-  farewell.setOverrunSeconds(in.overrun_seconds);
   write_list(
-      farewell.initLatenessCounts(static_cast<unsigned>(in.lateness_counts.size())),
+      farewell.initLatenessCounts(size_of(in.lateness_counts)),
       in.lateness_counts,
       [](std::uint64_t count) { return count; });
 }
@@ -186,13 +199,27 @@ ChunkId read(wire::ChunkId::Reader in) {
   return {{GroupId(in.getGroup()), Iteration(in.getIteration())}, in.getChunk()};
 }
 
+std::vector<Duration> read_durations(
+    capnp::List<std::int64_t>::Reader in, const char* field, std::size_t count_max) {
+  if (in.size() > count_max) {
+    throw Malformed{fmt::format("{} has {} entries, at most {}", field, in.size(), count_max)};
+  }
+  std::vector<Duration> durations;
+  durations.reserve(in.size());
+  for (const auto ns : in) durations.emplace_back(ns);
+  return durations;
+}
+
 Heartbeat read(wire::Heartbeat::Reader in) {
   return {
       .iteration = Iteration(in.getIteration()),
       .samples = in.getSamples(),
       .loss = in.getLoss(),
       .exposed = Duration{in.getExposedNs()},
-      .compute = Duration{in.getComputeNs()}};
+      .compute = Duration{in.getComputeNs()},
+      .iterations = read_durations(in.getIterationNs(), "iterationNs", Heartbeat::samples_max),
+      .lateness = read_durations(in.getLatenessNs(), "latenessNs", Heartbeat::samples_max),
+      .overrun = read_durations(in.getOverrunNs(), "overrunNs", Heartbeat::samples_max)};
 }
 
 PlannedGroup read(wire::Group::Reader in) {
@@ -242,8 +269,8 @@ Hello read(wire::Hello::Reader in) {
 
 Profile read(wire::Profile::Reader in) {
   Profile profile;
-  for (const auto ns : in.getForwardNs()) profile.forward.emplace_back(ns);
-  for (const auto ns : in.getBackwardNs()) profile.backward.emplace_back(ns);
+  profile.forward = read_durations(in.getForwardNs(), "forwardNs", layers_max);
+  profile.backward = read_durations(in.getBackwardNs(), "backwardNs", layers_max);
   return profile;
 }
 
@@ -279,7 +306,6 @@ Farewell read(wire::Farewell::Reader in) {
   farewell.progress = read(in.getProgress());
   farewell.bytes_pushed = in.getBytesPushed();
   farewell.bytes_pulled = in.getBytesPulled();
-  farewell.overrun_seconds = in.getOverrunSeconds();
   for (const auto count : in.getLatenessCounts()) farewell.lateness_counts.push_back(count);
   return farewell;
 }
@@ -323,14 +349,7 @@ capnp::ReaderOptions reader_options(std::size_t words) {
 
 }  // namespace
 
-std::uint64_t job_hash(std::string_view job) {
-  std::uint64_t hash = 0xcbf29ce484222325ULL;
-  for (const char letter : job) {
-    hash ^= static_cast<unsigned char>(letter);
-    hash *= 0x100000001b3ULL;
-  }
-  return hash;
-}
+std::uint64_t job_hash(std::string_view job) { return fnv1a(job); }
 
 std::string_view name_of(const Message& message) {
   constexpr std::array<std::string_view, std::variant_size_v<Message>> names{
@@ -346,6 +365,7 @@ std::vector<std::uint64_t> encode_message(
                      std::holds_alternative<Commit>(message) ||
                      std::holds_alternative<Profile>(message) ||
                      std::holds_alternative<Refuse>(message) ||
+                     std::holds_alternative<Heartbeat>(message) ||
                      std::holds_alternative<Farewell>(message);
   capnp::MallocMessageBuilder builder(
       static_cast<unsigned>(large ? large_words : control_words),

@@ -89,6 +89,11 @@ struct Heartbeat {
   double loss = 0.0;
   Duration exposed{0};
   Duration compute{0};
+  std::vector<Duration> iterations;  ///< durations since the last heartbeat, at most samples_max of each
+  std::vector<Duration> lateness;
+  std::vector<Duration> overrun;
+
+  static constexpr std::size_t samples_max = 1024;
 };
 
 struct Prepare {
@@ -113,7 +118,6 @@ struct Farewell {
   std::uint64_t bytes_pushed = 0;
   std::uint64_t bytes_pulled = 0;
   std::vector<std::uint64_t> lateness_counts;
-  double overrun_seconds = 0.0;
 };
 
 using Message = std::variant<

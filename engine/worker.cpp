@@ -1,0 +1,233 @@
+#include "engine/worker.hpp"
+
+#include <algorithm>
+#include <utility>
+
+#include "engine/model.hpp"
+#include "observability/check.hpp"
+
+namespace stagger {
+
+namespace {
+
+/// The lower of two middle ones. REQUIRES at least one.
+Duration median(std::vector<Duration> durations) {
+  CHECK(!durations.empty());
+  const auto middle = durations.begin() + static_cast<std::ptrdiff_t>((durations.size() - 1) / 2);
+  std::nth_element(durations.begin(), middle, durations.end());
+  return *middle;
+}
+
+}  // namespace
+
+Worker::Worker(Host host, WorkerOptions options, Backend& backend)
+    : host_(std::move(host)),
+      options_(std::move(options)),
+      backend_(backend),
+      client_(host_, options_.client),
+      scope_(host_.executor, "worker"),
+      hold_lifted_(host_.executor) {
+  hold_lifted_.set();
+}
+
+Task<void> Worker::run() {
+  const Welcome welcome = co_await client_.join();
+  rank_ = welcome.rank;
+  host_.log.info("joined", {{"rank", rank_.value()}, {"incarnation", welcome.incarnation.value()}});
+  client_.serve(scope_, *this);
+  if (welcome.profile_wanted) scope_.spawn("profile", profile());
+  scope_.spawn("train", train());
+  co_await scope_.join();
+}
+
+/// Layer times, measured on scratch parameters: it trains nothing, and iteration 1 comes after it.
+Task<void> Worker::profile() {
+  const std::size_t layers = backend_.layers();
+  Arena scratch(ArenaLayout(backend_.parameters(), {{0, layers}}));
+  Arena scratch_gradients(scratch.layout());
+  initialize(scratch, host_.seed);
+  backend_.bind(scratch, scratch_gradients);
+  std::vector<std::vector<Duration>> forward(layers);
+  std::vector<std::vector<Duration>> backward(layers);
+  for (std::uint64_t repeat = 0; repeat < options_.profile_iterations; ++repeat) {
+    std::function<void()> load = [this] { backend_.load(Iteration(1)); };
+    co_await timed(std::move(load), Duration{0});
+    for (std::size_t layer = 0; layer < layers; ++layer) {
+      const LayerRange range{layer, layer + 1};
+      std::function<void()> work = [this, range] { backend_.forward(range); };
+      forward[layer].push_back(co_await timed(std::move(work), backend_.forward_time(range)));
+    }
+    std::function<void()> loss = [this] { backend_.loss(); };
+    co_await timed(std::move(loss), Duration{0});
+    for (std::size_t layer = layers; layer-- > 0;) {
+      const LayerRange range{layer, layer + 1};
+      std::function<void()> work = [this, range] { backend_.backward(range); };
+      backward[layer].push_back(co_await timed(std::move(work), backend_.backward_time(range)));
+    }
+  }
+  Profile profile;
+  for (std::size_t layer = 0; layer < layers; ++layer) {
+    profile.forward.push_back(median(forward[layer]));
+    profile.backward.push_back(median(backward[layer]));
+  }
+  client_.send(profile);
+}
+
+Task<void> Worker::train() {
+  const Begin begin = co_await client_.begin(options_.client.timeouts.join);
+  for (const Plan& plan : begin.plans) plans_.add(plan);
+  last_iteration_ = begin.last_iteration;
+  synchronizer_ = std::make_unique<Synchronizer>(host_, client_, rank_, scope_);
+  synchronizer_->bind(backend_.parameters(), plans_.latest(), options_.sgd.momentum != 0.0F);
+  backend_.bind(synchronizer_->values(), synchronizer_->gradients());
+  co_await synchronizer_->adopt_center(plans_.latest());
+
+  for (Iteration iteration = begin.first_iteration; iteration <= last_iteration_ && !leaving_;
+       iteration = iteration.next()) {
+    co_await await_permission(iteration);
+    if (iteration > last_iteration_) break;  // a stop was agreed on while we waited
+    co_await iterate(iteration);
+  }
+  co_await end_training();
+}
+
+/// One iteration: forward, backward with the local step of each group, exchanges beside both.
+Task<void> Worker::iterate(Iteration iteration) {
+  const TimePoint began = host_.clock.now();
+  const Plan& plan = plans_.at(iteration);
+  iteration_ = iteration;
+  synchronizer_->begin_iteration(plan, iteration);
+  std::function<void()> load = [this, iteration] { batch_size_ = backend_.load(iteration); };
+  computed_ += co_await timed(std::move(load), Duration{0});
+  co_await forward(plan);
+  co_await backward(plan, iteration);
+  samples_ += batch_size_;
+  loss_ = batch_loss_;
+  finished_ = iteration;
+  if (iteration_times_.size() < Heartbeat::samples_max) {
+    iteration_times_.push_back(host_.clock.now() - began);
+  }
+}
+
+/// From the input side. A group whose exchange must land first holds up itself and what comes after it, nothing before;
+/// groups that wait for nothing run in one piece of work.
+Task<void> Worker::forward(const Plan& plan) {
+  for (std::size_t next = plan.groups.size(); next > 0;) {
+    const GroupId first(static_cast<std::uint32_t>(next - 1));
+    co_await synchronizer_->before_forward(first);
+    std::size_t last = next - 1;
+    while (last > 0 &&
+           !synchronizer_->reply_before_forward(GroupId(static_cast<std::uint32_t>(last - 1)))) {
+      --last;
+    }
+    const LayerRange layers{
+        plan.groups[next - 1].range.layers.begin, plan.groups[last].range.layers.end};
+    std::function<void()> work = [this, first, last, layers] {
+      synchronizer_->apply_reply(first);
+      backend_.forward(layers);
+      if (last == 0) batch_loss_ = backend_.loss();
+    };
+    computed_ += co_await timed(std::move(work), backend_.forward_time(layers));
+    next = last;
+  }
+}
+
+/// From the output side.
+Task<void> Worker::backward(const Plan& plan, Iteration iteration) {
+  for (std::uint32_t g = 0; g < plan.groups.size(); ++g) {
+    co_await backward_group(plan, GroupId(g), iteration);
+  }
+}
+
+/// A group's local step follows its backward at once, and resumes its communication task if it is due.
+Task<void> Worker::backward_group(const Plan& plan, GroupId group, Iteration iteration) {
+  const LayerRange layers = plan.groups[group.value()].range.layers;
+  const Duration nominal = backend_.backward_time(layers);
+  SgdConstants sgd = options_.sgd;
+  sgd.learning_rate = static_cast<float>(options_.learning_rate.at(iteration.value()));
+  std::function<void()> backward = [this, layers] { backend_.backward(layers); };
+  std::function<void()> step = [this, &plan, group, iteration, sgd] {
+    synchronizer_->step(plan, group, iteration, sgd);
+  };
+  if (synchronizer_->reply_late(plan, group, iteration)) {
+    computed_ += co_await timed(std::move(backward), nominal);
+    co_await synchronizer_->before_step(group);
+    computed_ += co_await timed(std::move(step), Duration{0});
+  } else {
+    std::function<void()> both = [&backward, &step] {
+      backward();
+      step();
+    };
+    computed_ += co_await timed(std::move(both), nominal);
+  }
+  synchronizer_->backward_done(plan, group, iteration);
+}
+
+Task<Duration> Worker::timed(std::function<void()> work, Duration nominal) {
+  const TimePoint began = host_.clock.now();
+  co_await host_.compute.run(std::move(work), nominal);
+  co_return host_.clock.now() - began;
+}
+
+/// A change of plan is being agreed on: no iteration after the promised one begins before the commit.
+Task<void> Worker::await_permission(Iteration iteration) {
+  const TimePoint began = host_.clock.now();
+  while (hold_.value() > 0 && iteration > hold_) co_await hold_lifted_.wait();
+  synchronizer_->add_exposed(host_.clock.now() - began);
+}
+
+Task<void> Worker::end_training() {
+  co_await synchronizer_->settle();
+  const Plan& plan = plans_.at(last_iteration_);
+  const bool early = leaving_ && finished_ < last_iteration_;
+  if (options_.final_round && !early && !plan.policy.pushes_gradients()) {
+    co_await synchronizer_->final_round(plan, last_iteration_);
+  }
+  Farewell farewell;
+  farewell.early = early;
+  farewell.reason = early ? leave_reason_ : "training has ended";
+  farewell.progress = take_progress();
+  farewell.bytes_pushed = client_.bytes_pushed();
+  farewell.bytes_pulled = client_.bytes_pulled();
+  farewell.lateness_counts = synchronizer_->lateness_sketch().counts();
+  co_await client_.farewell(farewell);
+  scope_.cancel();  // heartbeats sleep; nothing else is left
+}
+
+void Worker::leave(std::string reason) {
+  leave_reason_ = std::move(reason);
+  leaving_ = true;
+}
+
+Iteration Worker::hold_iteration() { return iteration_.next(); }
+
+void Worker::prepared(const Prepare& /*prepare*/, Iteration hold) {
+  hold_ = hold;
+  hold_lifted_.reset();
+}
+
+void Worker::committed(const Commit& commit) {
+  for (const Plan& plan : commit.plan) plans_.add(plan);
+  if (commit.last_iteration.value() > 0) last_iteration_ = commit.last_iteration;
+  hold_ = Iteration(0);
+  hold_lifted_.set();
+}
+
+Heartbeat Worker::take_progress() {
+  Heartbeat progress{
+      .iteration = finished_,
+      .samples = samples_,
+      .loss = loss_,
+      .exposed = synchronizer_ ? synchronizer_->exposed() : Duration{0},
+      .compute = computed_,
+      .iterations = std::exchange(iteration_times_, {}),
+      .lateness = {},
+      .overrun = {}};
+  if (synchronizer_) {
+    progress.lateness = synchronizer_->take_lateness();
+    progress.overrun = synchronizer_->take_overrun();
+  }
+  return progress;
+}
+
+}  // namespace stagger

@@ -1,0 +1,139 @@
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <span>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+#include "net/event.hpp"
+#include "net/host.hpp"
+#include "net/scope.hpp"
+#include "ps/outbox.hpp"
+#include "ps/protocol.hpp"
+#include "ps/timeouts.hpp"
+
+namespace stagger {
+
+/// The worker cannot go on: the PS was not found, refused it, or was lost.
+struct ClientFailure : std::runtime_error {
+  enum class Kind : std::uint8_t { not_found, refused, lost };
+
+  ClientFailure(Kind what_kind, const std::string& what) : std::runtime_error(what), kind(what_kind) {}
+
+  Kind kind;
+};
+
+/// What the client hears outside of exchanges. Called on the loop; must not wait.
+class ClientEvents {
+ public:
+  /// The last iteration after which this worker promises to stop until the commit.
+  virtual Iteration hold_iteration() = 0;
+  virtual void prepared(const Prepare& prepare, Iteration hold) = 0;
+  virtual void committed(const Commit& commit) = 0;
+
+  /// Progress for the next heartbeat; its sample lists are taken out.
+  virtual Heartbeat take_progress() = 0;
+
+ protected:
+  ~ClientEvents() = default;
+};
+
+struct ClientOptions {
+  Endpoint ps;
+  Hello hello;
+  std::size_t chunk_bytes = std::size_t{1} << 20;
+  Timeouts timeouts;
+};
+
+/// The worker's side of the connection.
+///
+/// For:     Worker and Synchronizer.
+/// Owner:   Worker; buffers given to open() outlive the client's tasks.
+/// Thread:  the loop.
+/// Cancel:  closes the connection.
+/// Failure: ClientFailure, thrown by join(), begin() and, once running, through the scope that serve() runs in.
+///
+/// Order: join() -> [send profile] -> begin() -> receive_center() -> serve() beside any number of exchanges -> farewell().
+class Client {
+ public:
+  Client(Host host, ClientOptions options);
+
+  /// Dials until the PS answers (exponential back-off with seeded jitter) or timeouts.join has passed, says hello.
+  Task<Welcome> join();
+
+  /// Starts the tasks that write, read and send heartbeats, in `scope`. The first failure is thrown there.
+  void serve(TaskScope& scope, ClientEvents& events);
+
+  void send(const Message& message);
+
+  /// Waits for the plan. `limit` is how long others may take to join.
+  Task<Begin> begin(Duration limit);
+
+  /// Where a group's center is received. Called once per group before begin's center, and for each exchange.
+  struct Exchange {
+    RoundId round;
+    PlanVersion plan;
+    std::span<const float> pushed;  ///< lives until the reply has come, for a resend
+    std::span<float> center;        ///< the reply's target
+  };
+
+  /// Prepares to receive the joining center (round iteration 0) or the reply of a round. REQUIRES that no exchange of the
+  /// group is open.
+  void open(const Exchange& exchange);
+
+  /// Sends all chunks of the group's open exchange; returns when the last has been handed to the writer.
+  Task<void> push(GroupId group);
+
+  /// Waits until the whole reply of the group's exchange has come; at once when none is open.
+  Task<void> await_reply(GroupId group);
+
+  bool reply_pending(GroupId group) const;
+
+  /// Says goodbye, and waits until the PS has heard it (it closes the connection).
+  Task<void> farewell(const Farewell& farewell);
+
+  std::uint64_t bytes_pushed() const { return bytes_pushed_; }
+  std::uint64_t bytes_pulled() const { return bytes_pulled_; }
+
+ private:
+  struct GroupState {
+    explicit GroupState(Executor executor) : done(std::move(executor)) { done.set(); }
+    Exchange exchange;
+    std::vector<bool> received;
+    std::size_t missing = 0;
+    Event done;
+  };
+
+  Task<std::unique_ptr<Connection>> dial(TimePoint limit);
+  Task<void> write_frames();
+  Task<void> read_replies();
+  Task<void> send_heartbeats();
+  Task<void> receive_center(FrameHead frame, ChunkHead head);
+  void handle(const Message& message);
+  void resend(ChunkId id);
+  Outbox::Item chunk_item(const Exchange& exchange, std::uint32_t chunk) const;
+  std::size_t chunk_count(std::size_t floats) const;
+  std::span<float> chunk_of(std::span<float> values, std::uint32_t chunk) const;
+  GroupState& state(GroupId group);
+  [[noreturn]] void fail(ClientFailure::Kind kind, const std::string& what) const;
+
+  Host host_;
+  ClientOptions options_;
+  std::uint64_t job_;
+  std::unique_ptr<Connection> connection_;
+  std::unique_ptr<Outbox> outbox_;
+  ClientEvents* events_ = nullptr;
+  std::vector<std::unique_ptr<GroupState>> groups_;
+  std::optional<Begin> begin_;
+  Event begun_;
+  Event ended_;
+  bool leaving_ = false;
+  std::uint64_t bytes_pushed_ = 0;
+  std::uint64_t bytes_pulled_ = 0;
+};
+
+}  // namespace stagger

@@ -1,0 +1,206 @@
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <list>
+#include <map>
+#include <memory>
+#include <optional>
+#include <set>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+#include "net/event.hpp"
+#include "net/host.hpp"
+#include "net/scope.hpp"
+#include "observability/catalog.hpp"
+#include "observability/histogram.hpp"
+#include "ps/aggregator.hpp"
+#include "ps/agreement.hpp"
+#include "ps/center.hpp"
+#include "ps/membership.hpp"
+#include "ps/planner.hpp"
+#include "ps/protocol.hpp"
+#include "ps/timeouts.hpp"
+
+namespace stagger {
+
+class Session;
+
+/// A run that cannot go on: members missing at the start, every worker lost, a port in use.
+struct ServerFailure : std::runtime_error {
+  enum class Kind : std::uint8_t { members_missing, workers_lost, listen_failed };
+
+  ServerFailure(Kind what_kind, const std::string& what) : std::runtime_error(what), kind(what_kind) {}
+
+  Kind kind;
+};
+
+struct ServerOptions {
+  std::string job;
+  Endpoint listen;
+  std::vector<LayerProfile> layers;  ///< names and sizes; times are measured by the workers
+  std::uint64_t schema_hash = 0;
+  std::string settings;              ///< the lines of the config that change results
+  PolicyRequest policy;              ///< what the user asked for; its `workers` is the world size
+  GroupingOptions grouping;
+  Admission admission = Admission::slots;
+  Iteration last_iteration{1};
+  bool final_round = true;
+  std::size_t chunk_bytes = std::size_t{1} << 20;
+  std::size_t early_bytes_max = std::size_t{256} << 20;
+  std::uint32_t sessions_extra_max = 64;                  ///< connections beyond one per worker
+  SgdConstants optimizer;                                 ///< bsp
+  std::function<double(Iteration)> learning_rate;         ///< bsp
+  Timeouts timeouts;
+};
+
+/// What is known of a worker, for the API and the report.
+struct WorkerStatus {
+  WorkerId rank;
+  Membership::Member member;
+  Heartbeat progress;
+};
+
+struct ServerStatus {
+  bool started = false;
+  Iteration iteration;       ///< the furthest that a worker has finished
+  Iteration last_iteration;
+  double loss = 0.0;         ///< mean over the workers' last
+  std::uint64_t samples = 0;
+  std::uint32_t pushes_in_flight = 0;
+  std::uint32_t pushes_in_flight_max = 0;
+  std::uint64_t rounds_closed = 0;
+  std::vector<WorkerStatus> workers;
+};
+
+/// What a finished run leaves, beyond the center.
+struct ServerTotals {
+  std::uint64_t bytes_pushed = 0;   ///< payload that workers say they pushed
+  std::uint64_t bytes_pulled = 0;
+  double exposed_seconds = 0.0;     ///< summed over workers
+  double compute_seconds = 0.0;
+  QuantileSketch lateness;
+  TimePoint started_at;
+  TimePoint ended_at;
+};
+
+/// The parameter server: accepts workers, makes the plan, closes rounds, agrees on changes, ends with the last worker.
+///
+/// For:     `stagger ps`, and a node of the simulator.
+/// Owner:   the command; the Host and the metrics outlive it.
+/// Thread:  the loop; every member.
+/// Cancel:  run() cancelled: sessions are closed, then operation_aborted.
+/// Failure: run() throws ServerFailure. A worker's failure ends its session only.
+///
+/// Tasks (all in one scope): accept_workers, serve one session per connection, watch_members, coordinate.
+class Server {
+ public:
+  Server(Host host, ServerOptions options, const Arena& initial, ServerMetrics& metrics, WorkerMetrics& workers);
+  ~Server();
+  Server(const Server&) = delete;
+  Server& operator=(const Server&) = delete;
+
+  /// Binds. Fails as Network::listen. The local endpoint is known afterwards.
+  Result<Endpoint> listen();
+
+  /// From the first worker to the last. REQUIRES listen().
+  Task<void> run();
+
+  /// A new period from an iteration that all workers agree on; that iteration, or why not.
+  Task<Result<Iteration>> change_period(std::uint32_t period, std::string requester);
+
+  /// All workers end after an iteration they agree on, with the final round and a farewell.
+  Task<Result<Iteration>> stop(std::string requester);
+
+  ServerStatus status() const;
+  const ServerTotals& totals() const { return totals_; }
+  const PlanHistory& plans() const { return plans_; }
+  const ServerOptions& options() const { return options_; }
+
+  /// The center as it is now; the initial values before the plan is made.
+  Arena center() const;
+
+  // ---- for Session ----
+  const Host& host() const { return host_; }
+  Result<WorkerId> admit(const Hello& hello, const std::string& address);
+  bool wants_profile() const { return plans_.empty(); }
+  Incarnation incarnation(WorkerId worker) const { return membership_.member(worker).incarnation; }
+  void attach(WorkerId worker, Session& session);
+  void detach(WorkerId worker, Session& session, const std::string& reason);
+  void profiled(WorkerId worker, const Profile& profile);
+  void wants_to_rejoin(WorkerId worker);
+  void heard(WorkerId worker, Incarnation incarnation);
+  void progressed(WorkerId worker, const Heartbeat& progress);
+  void promised(WorkerId worker, const Promise& promise);
+  void farewell(WorkerId worker, const Farewell& farewell);
+  void refused(RefusalReason reason) { metrics_.refused(reason); }
+  void push_began(WorkerId worker, RoundId round);
+  void push_ended(WorkerId worker, RoundId round);
+  void push_received(WorkerId worker, ChunkId id, std::size_t bytes);
+  void skipped_nonfinite(WorkerId worker, ChunkId id);
+  Aggregator& aggregator() { return *aggregator_; }
+  Center& center_chunks() { return *center_; }
+  bool started() const { return aggregator_.has_value(); }
+  void aggregator_moved();
+
+ private:
+  struct Change;
+
+  Task<void> accept_workers();
+  Task<void> serve(std::shared_ptr<Session> session);
+  Task<void> watch_members();
+  Task<void> coordinate();
+  Task<void> await_members();
+  Task<void> carry_out(Change& change);
+  Task<Iteration> agree();
+
+  void start();
+  void warn_of_waits();
+  Result<Iteration> apply(Change& change, Iteration agreed);
+  Result<Plan> next_plan(const Change& change, Iteration agreed) const;
+  Task<Result<Iteration>> submit(std::shared_ptr<Change> change);
+  void begin_worker(WorkerId worker, Iteration first);
+  Result<Iteration> rejoin(WorkerId worker, Iteration first);
+  void declare_gone(WorkerId worker);
+  void send_closed(ChunkId id);
+  void broadcast(const Message& message);
+  std::string missing_text() const;
+
+  Host host_;
+  ServerOptions options_;
+  ServerMetrics& metrics_;
+  WorkerMetrics& worker_metrics_;
+  Arena initial_;
+  std::unique_ptr<Listener> listener_;
+  TaskScope scope_;
+
+  Membership membership_;
+  Agreement agreement_;
+  PlanHistory plans_;
+  std::optional<Center> center_;
+  std::optional<Aggregator> aggregator_;
+  std::map<WorkerId, Session*> sessions_;
+  std::set<std::shared_ptr<Session>> connections_;
+  std::map<WorkerId, Profile> profiles_;
+  std::map<WorkerId, Heartbeat> progress_;
+
+  Event changed_;  ///< membership, promises or queued changes moved: coordinate() looks again
+  std::deque<std::shared_ptr<Change>> changes_;
+
+  struct InFlight {
+    WorkerId worker;
+    RoundId round;
+    TimePoint began_at;
+  };
+  std::list<InFlight> in_flight_;
+  std::uint32_t in_flight_max_ = 0;
+  std::map<GroupId, TimePoint> round_opened_at_;
+  WorkerId last_pusher_;
+  bool stop_wanted_ = false;  ///< before the start; later a stop is a change
+  ServerTotals totals_;
+};
+
+}  // namespace stagger

@@ -1,0 +1,79 @@
+#pragma once
+
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "net/event.hpp"
+#include "net/network.hpp"
+#include "net/scope.hpp"
+#include "net/task.hpp"
+#include "observability/catalog.hpp"
+#include "ps/buffer_pool.hpp"
+#include "ps/outbox.hpp"
+#include "ps/protocol.hpp"
+
+namespace stagger {
+
+class Server;
+
+/// The server's side of one connected worker.
+///
+/// For:     Server.
+/// Owner:   Server; lives until its run() has returned.
+/// Thread:  the loop.
+/// Cancel:  closes the connection.
+/// Failure: run() never throws for what a peer did: it returns the reason for which the connection ended.
+///
+/// Tasks: read_requests (run's own), write_frames, send_heartbeats.
+class Session {
+ public:
+  Session(Server& server, std::unique_ptr<Connection> connection);
+
+  /// Hello to last message. Returns why it ended.
+  Task<std::string> run();
+
+  /// Queues a control message. A worker that does not read loses its connection.
+  void post(const Message& message);
+
+  /// Queues a chunk of the center; the snapshot lives until it has left.
+  void post_center(
+      const ChunkHead& head, std::shared_ptr<const AlignedFloats> values, std::size_t size);
+
+  /// Offer the held chunk again.
+  void retry() { retry_.set(); }
+
+  /// What is queued is still sent (within the stall limit); then the connection closes.
+  void finish() { outbox_.close(); }
+
+  /// A payload is coming (the connection watches for stalls) or a chunk is held: not reading heartbeats is no silence.
+  bool busy() const { return busy_; }
+  LinkStats link_stats() const { return connection_->stats(); }
+
+ private:
+  Task<std::string> read_requests();
+  Task<std::optional<std::string>> greet();
+  Task<void> write_frames();
+  Task<void> send_heartbeats();
+  Task<std::optional<std::string>> handle(FrameHead frame, Message message);
+  Task<std::optional<std::string>> receive_chunk(FrameHead frame, ChunkHead head);
+  Task<void> place(ChunkId id, ChunkBuffer values);
+  std::optional<std::string> handle_control(Message message);
+  void answer_repeated(ChunkId id);
+  void count_chunk(ChunkId id);
+  std::string refuse(RefusalReason reason, const std::string& why);
+
+  Server& server_;
+  std::unique_ptr<Connection> connection_;
+  Outbox outbox_;
+  TaskScope scope_;
+  Event retry_;
+  std::optional<WorkerId> worker_;
+  Incarnation incarnation_;
+  std::map<RoundId, std::uint32_t> receiving_;  ///< chunks that have come of each push under way
+  bool farewell_ = false;
+  bool busy_ = false;
+};
+
+}  // namespace stagger
