@@ -18,6 +18,7 @@ namespace stagger {
 /// Owner:   the component; its destructor CHECKs that all tasks have ended, so the component's stop path awaits join().
 /// Thread:  the loop.
 /// Cancel:  cancel() cancels every task and every later spawn; join() cannot be interrupted before the tasks have ended.
+///          In a cancelled task every wait throws (Waiter), while awaiting coroutines, and so join(), still works.
 /// Failure: the first exception other than operation_aborted-after-cancel cancels the siblings and is rethrown by join().
 class TaskScope {
  public:
@@ -26,7 +27,7 @@ class TaskScope {
   TaskScope(const TaskScope&) = delete;
   TaskScope& operator=(const TaskScope&) = delete;
 
-  /// Starts `task`. After cancel() the task is dropped without having run.
+  /// Starts `task` on a later turn of the loop. After cancel() the task is dropped without having run.
   void spawn(std::string_view name, Task<void> task);
 
   void cancel();
@@ -36,6 +37,10 @@ class TaskScope {
   Task<void> join();
 
   bool cancelled() const { return cancelled_; }
+
+  /// What join() would rethrow, for owners that are no coroutine (main, a simulation's driver).
+  std::exception_ptr failure() const { return failure_; }
+
   std::size_t size() const { return running_.size(); }
 
   /// Names of what still runs, for "who is awaited" messages.
@@ -43,6 +48,7 @@ class TaskScope {
 
  private:
   struct Child;
+  struct Completion;
 
   void finished(std::list<std::unique_ptr<Child>>::iterator child, std::exception_ptr failure);
 

@@ -26,6 +26,11 @@ using std::chrono_literals::operator""s;
 
 constexpr TimePoint time_point_max = TimePoint::max();
 
+/// `now + wait`, or time_point_max where that would be past the end of time.
+constexpr TimePoint deadline_after(TimePoint now, Duration wait) {
+  return wait >= time_point_max - now ? time_point_max : now + wait;
+}
+
 constexpr double to_seconds(Duration duration) {
   return std::chrono::duration<double>(duration).count();
 }

@@ -16,7 +16,7 @@ enum class Wake : std::uint8_t { signalled, deadline };
 /// For:     Event, Channel, Clock::sleep_until; not for business code.
 /// Owner:   the frame of the coroutine that waits.
 /// Thread:  the loop.
-/// Cancel:  a cancelled wait throws boost::system::system_error(operation_aborted).
+/// Cancel:  a cancelled wait throws boost::system::system_error(operation_aborted); so does every later one of that task.
 /// Failure: none. wake() before wait(), and a second wake(), are harmless: the first reason counts.
 class Waiter {
  public:
@@ -26,6 +26,10 @@ class Waiter {
   Waiter& operator=(const Waiter&) = delete;
 
   Task<Wake> wait();
+
+  /// Waits although the task may be cancelled: for what cannot be taken back once begun (Compute, TaskScope::join).
+  Task<Wake> wait_uninterrupted();
+
   void wake(Wake reason);
   bool woken() const { return woken_; }
 
