@@ -113,6 +113,9 @@ struct Heartbeat {
   loss @2 :Float64;
   exposedNs @3 :Int64;
   computeNs @4 :Int64;
+  iterationNs @5 :List(Int64);  # durations since the last heartbeat, a bounded number of each
+  latenessNs @6 :List(Int64);
+  overrunNs @7 :List(Int64);
 }
 
 # PS -> worker: say how far you may go without hearing from me again.
@@ -141,5 +144,4 @@ struct Farewell {
   bytesPushed @3 :UInt64;
   bytesPulled @4 :UInt64;
   latenessCounts @5 :List(UInt64);
-  overrunSeconds @6 :Float64;
 }

@@ -1,0 +1,39 @@
+#pragma once
+
+#include <span>
+#include <string>
+
+#include "engine/evaluation.hpp"
+#include "ps/grouping.hpp"
+#include "ps/plan.hpp"
+#include "ps/server.hpp"
+
+/// What people and programs read after a run, and before one.
+namespace stagger {
+
+struct RunFacts {
+  const Server* server = nullptr;
+  Evaluation evaluation;
+  std::string parameters_sha256;
+  double effective_learning_rate_share = 1.0;
+};
+
+/// `report.json`.
+std::string report_json(const RunFacts& facts);
+
+/// The same for people, a few lines.
+std::string report_text(const std::string& report_json);
+
+/// `plan --json`: per group index, layers, bytes, due (iterations of the first period), cur_us, window_us, slot_us.
+std::string plan_json(const Plan& plan, std::span<const LayerProfile> layers);
+
+/// The same as a table, with a picture of the windows.
+std::string plan_text(const Plan& plan, std::span<const LayerProfile> layers);
+
+/// GET /v1/status.
+std::string status_json(const Server& server, TimePoint now);
+
+/// {"period": 4}, and beside it from which iteration.
+std::string period_json(const Server& server);
+
+}  // namespace stagger
