@@ -80,13 +80,13 @@ struct SlotsConfig {                     // [slots]
 
 struct ClusterConfig {                   // [cluster]
   std::uint32_t workers = 4;
-  Endpoint ps{"127.0.0.1", 0};           ///< `ps = "host:port"`: where workers dial
-  Endpoint listen{"", 0};                ///< `listen`: where the PS listens; default: the same
+  Endpoint ps{.host = "127.0.0.1", .port = 0};           ///< `ps = "host:port"`: where workers dial
+  Endpoint listen{};                ///< `listen`: where the PS listens; default: the same
   bool operator==(const ClusterConfig&) const = default;
 };
 
 struct HttpConfig {                      // [http]
-  Endpoint listen{"127.0.0.1", 0};       ///< port 0: any free port, printed
+  Endpoint listen{.host = "127.0.0.1", .port = 0};       ///< port 0: any free port, printed
   bool enabled = true;
   std::uint64_t connections_max = 64;
   std::uint64_t body_bytes_max = 65536;

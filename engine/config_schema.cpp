@@ -1,0 +1,353 @@
+#include "engine/config_schema.hpp"
+
+#include <algorithm>
+#include <array>
+#include <iterator>
+#include <limits>
+#include <type_traits>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "engine/config_readers.hpp"
+
+namespace stagger {
+namespace {
+
+constexpr std::uint64_t any = std::numeric_limits<std::int64_t>::max();  // TOML ends here
+constexpr double infinite = std::numeric_limits<double>::infinity();
+constexpr std::uint64_t gibibyte = std::uint64_t{1} << 30;
+
+template <class Value>
+Value narrow(std::uint64_t value) {
+  if constexpr (std::is_same_v<Value, std::uint64_t>) {
+    return value;
+  } else {
+    return static_cast<Value>(value);
+  }
+}
+
+/// Where a key's value lives in a Config.
+template <class Section, class Value>
+struct Place {
+  std::string_view key;
+  Section Config::* section;
+  Value Section::* member;
+};
+
+template <class Section, class Value>
+Place<Section, Value> at(std::string_view key, Section Config::* section, Value Section::* member) {
+  return {.key = key, .section = section, .member = member};
+}
+
+/// A field whose value `read` takes from TOML: Problem read(const ConfigValue&, Value&). The Config
+/// changes only when that went well.
+template <class Section, class Value, class Read>
+ConfigField make_field(Place<Section, Value> place, std::string type, Read read) {
+  return {
+      .key = std::string(place.key),
+      .type = std::move(type),
+      .changes_results = false,
+      .set = [place, read](Config& config, const ConfigValue& value) -> Problem {
+        Value parsed{};
+        if (Problem problem = read(value, parsed)) return problem;
+        (config.*place.section).*place.member = std::move(parsed);
+        return std::nullopt;
+      },
+      .get =
+          [place](const Config& config) {
+            return toml_text((config.*place.section).*place.member);
+          }};
+}
+
+template <class Section, class Value>
+ConfigField integer(Place<Section, Value> place, std::uint64_t low, std::uint64_t high = any) {
+  return make_field(place, "integer", [=](const ConfigValue& value, Value& parsed) -> Problem {
+    std::uint64_t found = 0;
+    if (Problem problem = read_integer(value, low, high, found)) return problem;
+    parsed = narrow<Value>(found);
+    return std::nullopt;
+  });
+}
+
+template <class Section>
+ConfigField number(Place<Section, double> place, Range range) {
+  return make_field(place, "number", [range](const ConfigValue& value, double& parsed) {
+    return read_number(value, range, parsed);
+  });
+}
+
+template <class Section>
+ConfigField number_or_auto(Place<Section, std::optional<double>> place, Range range) {
+  return make_field(
+      place,
+      "number or \"auto\"",
+      [range](const ConfigValue& value, std::optional<double>& parsed) {
+        return read_number_or_auto(value, range, parsed);
+      });
+}
+
+template <class Section>
+ConfigField seconds(Place<Section, Duration> place) {
+  return make_field(place, "number", read_seconds);
+}
+
+template <class Section>
+ConfigField flag(Place<Section, bool> place) {
+  return make_field(place, "boolean", read_flag);
+}
+
+using TextCheck = Problem (*)(const std::string&);
+
+template <class Section>
+ConfigField text(Place<Section, std::string> place, TextCheck check) {
+  return make_field(
+      place, "string", [check](const ConfigValue& value, std::string& parsed) -> Problem {
+        if (Problem problem = read_text(value, parsed)) return problem;
+        return check(parsed);
+      });
+}
+
+template <class Section>
+ConfigField one_of(Place<Section, std::string> place, std::vector<std::string> names) {
+  return make_field(
+      place,
+      "string",
+      [names = std::move(names)](const ConfigValue& value, std::string& parsed) -> Problem {
+        std::size_t index = 0;
+        if (Problem problem = read_choice(value, names, index)) return problem;
+        parsed = names[index];
+        return std::nullopt;
+      });
+}
+
+template <class Section, class Enum>
+ConfigField choice(Place<Section, Enum> place, std::vector<Enum> choices) {
+  std::vector<std::string> names;
+  names.reserve(choices.size());
+  for (const Enum each : choices)
+    names.emplace_back(to_string(each));
+  return make_field(
+      place,
+      "string",
+      [choices = std::move(choices), names = std::move(names)](
+          const ConfigValue& value, Enum& parsed) -> Problem {
+        std::size_t index = 0;
+        if (Problem problem = read_choice(value, names, index)) return problem;
+        parsed = choices[index];
+        return std::nullopt;
+      });
+}
+
+template <class Section>
+ConfigField endpoint(Place<Section, Endpoint> place, bool may_be_empty) {
+  return make_field(place, "string", [may_be_empty](const ConfigValue& value, Endpoint& parsed) {
+    return read_endpoint(value, may_be_empty, parsed);
+  });
+}
+
+template <class Section>
+ConfigField sizes(Place<Section, std::vector<std::size_t>> place) {
+  return make_field(place, "list of integers", read_sizes);
+}
+
+/// A multiple of 64, so that a chunk's memory is aligned as its group's is.
+ConfigField chunk_bytes() {
+  constexpr std::uint64_t chunk_max = std::uint64_t{16} << 20;
+  ConfigField field =
+      integer(at("wire.chunk_bytes", &Config::wire, &WireConfig::chunk_bytes), 4096, chunk_max);
+  field.set = [ranged = field.set](Config& config, const ConfigValue& value) -> Problem {
+    const auto* const found = std::get_if<std::int64_t>(&value);
+    if (found != nullptr && *found % 64 != 0) {
+      return fmt::format("must be a multiple of 64, is {}", *found);
+    }
+    return ranged(config, value);
+  };
+  return field;
+}
+
+using Fields = std::vector<ConfigField>;
+
+Fields job_fields() {
+  const auto section = &Config::job;
+  return {
+      text(at("job.name", section, &JobConfig::name), check_job_name),
+      integer(at("job.seed", section, &JobConfig::seed), 0),
+      text(at("job.directory", section, &JobConfig::directory), check_path),
+      integer(at("job.epochs", section, &JobConfig::epochs), 1, 1'000'000),
+      integer(at("job.iterations", section, &JobConfig::iterations), 0),
+      one_of(at("model.name", &Config::model, &ModelSpec::name), model_names()),
+      sizes(at("model.hidden", &Config::model, &ModelSpec::hidden)),
+  };
+}
+
+Fields data_fields() {
+  const auto section = &Config::data;
+  return {
+      text(at("data.train_images", section, &DataConfig::train_images), check_path),
+      text(at("data.train_labels", section, &DataConfig::train_labels), check_path),
+      text(at("data.test_images", section, &DataConfig::test_images), check_path),
+      text(at("data.test_labels", section, &DataConfig::test_labels), check_path),
+      integer(at("data.classes", section, &DataConfig::classes), 2, 256),
+      integer(at("data.batch", section, &DataConfig::batch), 1, 1'000'000),
+      integer(at("data.train_samples", section, &DataConfig::train_samples), 0),
+      integer(at("data.test_samples", section, &DataConfig::test_samples), 0),
+      flag(at("data.keep_last", section, &DataConfig::keep_last)),
+      number(at("data.mean", section, &DataConfig::mean), {.low = -infinite}),
+      number(at("data.deviation", section, &DataConfig::deviation), {.above_low = true}),
+  };
+}
+
+Fields optimizer_fields() {
+  using Kind = LearningRateKind;
+  const auto section = &Config::optimizer;
+  return {
+      number(at("optimizer.lr", section, &OptimizerConfig::lr), {.above_low = true}),
+      number(
+          at("optimizer.momentum", section, &OptimizerConfig::momentum),
+          {.high = 1.0, .below_high = true}),
+      number(at("optimizer.weight_decay", section, &OptimizerConfig::weight_decay), {}),
+      choice(
+          at("optimizer.schedule", section, &OptimizerConfig::schedule),
+          {Kind::constant, Kind::step, Kind::cosine}),
+      integer(at("optimizer.warmup_iterations", section, &OptimizerConfig::warmup_iterations), 0),
+      number(at("optimizer.floor", section, &OptimizerConfig::floor), {.high = 1.0}),
+      integer(at("optimizer.step_iterations", section, &OptimizerConfig::step_iterations), 1),
+      number(
+          at("optimizer.step_factor", section, &OptimizerConfig::step_factor),
+          {.high = 1.0, .above_low = true}),
+  };
+}
+
+Fields sync_fields() {
+  const auto section = &Config::sync;
+  return {
+      choice(
+          at("sync.strategy", section, &SyncConfig::strategy),
+          {Strategy::interleaved, Strategy::easgd, Strategy::local_sgd, Strategy::bsp}),
+      choice(
+          at("sync.rule", section, &SyncConfig::rule),
+          {UpdateRule::old_center, UpdateRule::fresh_center, UpdateRule::post_step}),
+      integer(at("sync.period", section, &SyncConfig::period), 1, 1'000'000),
+      number_or_auto(at("sync.alpha", section, &SyncConfig::alpha), {}),
+      number_or_auto(
+          at("sync.beta", section, &SyncConfig::beta),
+          {.high = 2.0, .above_low = true, .below_high = true}),
+      number_or_auto(at("sync.curvature", section, &SyncConfig::curvature), {.above_low = true}),
+      flag(at("sync.final_round", section, &SyncConfig::final_round)),
+  };
+}
+
+Fields group_and_slot_fields() {
+  using enum GroupPlanner;
+  const auto groups = &Config::groups;
+  const auto slots = &Config::slots;
+  return {
+      choice(at("groups.planner", groups, &GroupsConfig::planner), {layerwise, all, bytes, count}),
+      integer(at("groups.count", groups, &GroupsConfig::count), 0, 65536),
+      integer(at("groups.bytes_max", groups, &GroupsConfig::bytes_max), 1),
+      integer(at("groups.first_bytes_max", groups, &GroupsConfig::first_bytes_max), 1),
+      choice(
+          at("slots.admission", slots, &SlotsConfig::admission),
+          {Admission::none, Admission::slots}),
+      one_of(at("slots.clock", slots, &SlotsConfig::clock), {"local"}),
+      one_of(at("slots.rule", slots, &SlotsConfig::rule), {"paper"}),
+      integer(at("slots.profile_iterations", slots, &SlotsConfig::profile_iterations), 1, 10'000),
+  };
+}
+
+Fields machine_fields() {
+  const auto cluster = &Config::cluster;
+  const auto http = &Config::http;
+  const auto timeouts = &Config::timeouts;
+  return {
+      integer(at("cluster.workers", cluster, &ClusterConfig::workers), 1, 4096),
+      endpoint(at("cluster.ps", cluster, &ClusterConfig::ps), false),
+      endpoint(at("cluster.listen", cluster, &ClusterConfig::listen), true),
+      endpoint(at("http.listen", http, &HttpConfig::listen), false),
+      flag(at("http.enabled", http, &HttpConfig::enabled)),
+      integer(at("http.connections_max", http, &HttpConfig::connections_max), 1, 65536),
+      integer(at("http.body_bytes_max", http, &HttpConfig::body_bytes_max), 1, gibibyte),
+      chunk_bytes(),
+      integer(
+          at("wire.early_bytes_max", &Config::wire, &WireConfig::early_bytes_max),
+          4096,
+          1024 * gibibyte),
+      seconds(at("timeouts.join_s", timeouts, &TimeoutsConfig::join)),
+      seconds(at("timeouts.heartbeat_s", timeouts, &TimeoutsConfig::heartbeat)),
+      seconds(at("timeouts.worker_s", timeouts, &TimeoutsConfig::worker)),
+      seconds(at("timeouts.warning_s", timeouts, &TimeoutsConfig::warning)),
+      seconds(at("timeouts.stop_s", timeouts, &TimeoutsConfig::stop)),
+  };
+}
+
+/// Paths are left out: machines may keep the same files in different places.
+bool changes_results(std::string_view key) {
+  constexpr std::array<std::string_view, 4> tables{"model.", "optimizer.", "sync.", "groups."};
+  constexpr std::array<std::string_view, 12> keys{
+      "job.seed",
+      "job.epochs",
+      "job.iterations",
+      "data.classes",
+      "data.batch",
+      "data.keep_last",
+      "data.train_samples",
+      "data.test_samples",
+      "data.mean",
+      "data.deviation",
+      "cluster.workers",
+      "wire.chunk_bytes"};
+  return std::ranges::find(keys, key) != keys.end() ||
+         std::ranges::any_of(
+             tables, [&](std::string_view table) { return key.starts_with(table); });
+}
+
+Fields make_fields() {
+  Fields all;
+  for (Fields part :
+       {job_fields(),
+        data_fields(),
+        optimizer_fields(),
+        sync_fields(),
+        group_and_slot_fields(),
+        machine_fields()}) {
+    std::ranges::move(part, std::back_inserter(all));
+  }
+  for (ConfigField& field : all)
+    field.changes_results = changes_results(field.key);
+  return all;
+}
+
+}  // namespace
+
+const std::vector<ConfigField>& config_fields() {
+  static const Fields fields = make_fields();
+  return fields;
+}
+
+std::optional<std::string> find_config_conflict(const Config& config) {
+  const TimeoutsConfig& timeouts = config.timeouts;
+  if (timeouts.worker <= 2 * timeouts.heartbeat) {
+    return fmt::format(
+        "timeouts.worker_s: must be above 2*timeouts.heartbeat_s, so that one lost heartbeat is "
+        "no death: {:g} > 2*{:g} does not hold",
+        to_seconds(timeouts.worker),
+        to_seconds(timeouts.heartbeat));
+  }
+  if (timeouts.warning >= timeouts.worker) {
+    return fmt::format(
+        "timeouts.warning_s: must be below timeouts.worker_s, so that a warning comes before the "
+        "worker is given up: {:g} < {:g} does not hold",
+        to_seconds(timeouts.warning),
+        to_seconds(timeouts.worker));
+  }
+  if (config.wire.early_bytes_max < config.wire.chunk_bytes) {
+    return fmt::format(
+        "wire.early_bytes_max: must hold one chunk: {} >= wire.chunk_bytes = {} does not hold",
+        config.wire.early_bytes_max,
+        config.wire.chunk_bytes);
+  }
+  return std::nullopt;
+}
+
+}  // namespace stagger
