@@ -172,7 +172,7 @@ Task<bool> HttpSession::await_first_byte() {
 }
 
 Task<HttpSession::Read> HttpSession::read_request() {
-  parser_.emplace();
+  parser_ = std::make_unique<Parser>();
   parser_->header_limit(limits_.header_bytes_max);
   parser_->body_limit(limits_.body_bytes_max);
   head_only_ = false;

@@ -2,7 +2,7 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <optional>
+#include <memory>
 #include <string>
 
 #include <boost/asio/ip/tcp.hpp>
@@ -21,8 +21,8 @@ namespace stagger {
 /// Bounds of one HTTP connection. Durations are wall time: this is the real network.
 struct HttpLimits {
   std::uint32_t header_bytes_max = 8 * 1024;  ///< request line and headers; beyond: 431
-  std::uint64_t body_bytes_max = 64 * 1024;   ///< beyond: 413
-  Duration idle_max = 30s;                    ///< between requests; then the connection is closed
+  std::uint64_t body_bytes_max = 64 * std::uint64_t{1024};  ///< beyond: 413
+  Duration idle_max = 30s;      ///< between requests; then the connection is closed
   Duration request_max = 10s;   ///< from a request's first byte to its last; then it is closed
   Duration response_max = 10s;  ///< for the client to take a response; then it is closed
   Duration linger_max = 1s;     ///< for a refused client to stop sending; then it is cut
@@ -75,8 +75,8 @@ class HttpSession {
   Log& log_;
   std::string peer_;
   boost::beast::flat_buffer buffer_;
-  std::optional<Parser> parser_;  ///< of the request that is being read or answered
-  HttpResponse refusal_;          ///< valid after Read::refused
+  std::unique_ptr<Parser> parser_;  ///< of the request that is being read or answered
+  HttpResponse refusal_;            ///< valid after Read::refused
   bool head_only_ = false;
   bool answering_ = false;
   bool finishing_ = false;

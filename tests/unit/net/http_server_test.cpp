@@ -213,7 +213,7 @@ std::string answer_to(RunningServer& server, const std::string& bytes) {
 }
 
 TEST(HttpServer, answers_with_what_the_handler_says) {
-  RunningServer server;
+  const RunningServer server;
   Client client(server.endpoint());
   client.send(get("/v1/plan?full=1"));
   const std::string response = client.read_response();
@@ -235,7 +235,7 @@ TEST(HttpServer, keeps_the_connection_for_further_requests) {
 }
 
 TEST(HttpServer, answers_pipelined_requests_in_order) {
-  RunningServer server;
+  const RunningServer server;
   Client client(server.endpoint());
   client.send(get("/1") + "PUT /2 HTTP/1.1\r\nHost: h\r\nContent-Length: 3\r\n\r\nabc" + get("/3"));
   EXPECT_TRUE(ends_with_body(client.read_response(), "GET /1 ? [] "));
@@ -253,7 +253,7 @@ TEST(HttpServer, closes_when_the_client_asks_for_it) {
 }
 
 TEST(HttpServer, serves_http_1_0_without_a_host) {
-  RunningServer server;
+  const RunningServer server;
   Client client(server.endpoint());
   client.send("GET /old HTTP/1.0\r\n\r\n");
   const std::string all = client.read_to_end();
@@ -261,7 +261,7 @@ TEST(HttpServer, serves_http_1_0_without_a_host) {
 }
 
 TEST(HttpServer, head_has_the_length_of_the_body_but_no_body) {
-  RunningServer server;
+  const RunningServer server;
   Client client(server.endpoint());
   client.send("HEAD /x HTTP/1.1\r\nHost: h\r\n\r\n" + get("/y"));
   const std::string head = client.read_response(false);
@@ -288,7 +288,7 @@ TEST(HttpServer, takes_the_absolute_form_and_the_authorization) {
 }
 
 TEST(HttpServer, lets_a_client_ask_before_it_sends_the_body) {
-  RunningServer server;
+  const RunningServer server;
   Client client(server.endpoint());
   client.send("PUT /x HTTP/1.1\r\nHost: h\r\nExpect: 100-continue\r\nContent-Length: 2\r\n\r\n");
   EXPECT_EQ(client.read_response(), "HTTP/1.1 100 Continue\r\n\r\n");
@@ -318,22 +318,23 @@ TEST(HttpServer, a_request_whose_end_is_in_doubt_is_refused) {
   RunningServer server;
   const std::string put = "PUT /x HTTP/1.1\r\nHost: h\r\n";
   const std::string chunks = "\r\n3\r\nabc\r\n0\r\n\r\n";
-  for (const std::string& bytes : std::vector<std::string>{
-           put + "Content-Length: 3\r\nTransfer-Encoding: chunked\r\n" + chunks,
-           put + "Transfer-Encoding: chunked\r\nContent-Length: 3\r\n" + chunks,
-           put + "Transfer-Encoding: gzip, chunked\r\n" + chunks,
-           put + "Transfer-Encoding: chunked, identity\r\n" + chunks,
-           put + "Transfer-Encoding: xchunked\r\n" + chunks,
-           put + "Transfer-Encoding: chunked\r\nTransfer-Encoding: chunked\r\n" + chunks,
-           put + "Transfer-Encoding: identity\r\nTransfer-Encoding: chunked\r\n" + chunks,
-           put + "Transfer-Encoding : chunked\r\n" + chunks,
-           put + "Content-Length: 3\r\nContent-Length: 4\r\n\r\nabcd",
-           put + "Content-Length: -3\r\n\r\nabc",
-           put + "Content-Length: 3x\r\n\r\nabc",
-           put + "Content-Length: 99999999999999999999999\r\n\r\nabc",
-           put + "Transfer-Encoding: chunked\r\n\r\nZ\r\nabc\r\n0\r\n\r\n",
-           put + "Transfer-Encoding: chunked\r\n\r\n3\r\nabcd\r\n0\r\n\r\n",
-           "PUT /x HTTP/1.0\r\nHost: h\r\nTransfer-Encoding: chunked\r\n" + chunks}) {
+  const std::vector<std::string> shapes{
+      put + "Content-Length: 3\r\nTransfer-Encoding: chunked\r\n" + chunks,
+      put + "Transfer-Encoding: chunked\r\nContent-Length: 3\r\n" + chunks,
+      put + "Transfer-Encoding: gzip, chunked\r\n" + chunks,
+      put + "Transfer-Encoding: chunked, identity\r\n" + chunks,
+      put + "Transfer-Encoding: xchunked\r\n" + chunks,
+      put + "Transfer-Encoding: chunked\r\nTransfer-Encoding: chunked\r\n" + chunks,
+      put + "Transfer-Encoding: identity\r\nTransfer-Encoding: chunked\r\n" + chunks,
+      put + "Transfer-Encoding : chunked\r\n" + chunks,
+      put + "Content-Length: 3\r\nContent-Length: 4\r\n\r\nabcd",
+      put + "Content-Length: -3\r\n\r\nabc",
+      put + "Content-Length: 3x\r\n\r\nabc",
+      put + "Content-Length: 99999999999999999999999\r\n\r\nabc",
+      put + "Transfer-Encoding: chunked\r\n\r\nZ\r\nabc\r\n0\r\n\r\n",
+      put + "Transfer-Encoding: chunked\r\n\r\n3\r\nabcd\r\n0\r\n\r\n",
+      "PUT /x HTTP/1.0\r\nHost: h\r\nTransfer-Encoding: chunked\r\n" + chunks};
+  for (const std::string& bytes : shapes) {
     const std::string response = answer_to(server, bytes + get("/smuggled"));
     EXPECT_TRUE(is_status(response, "400")) << bytes << "\ngot\n" << response;
     EXPECT_EQ(response.find("smuggled"), std::string::npos) << bytes;
@@ -369,7 +370,7 @@ TEST(HttpServer, a_body_over_the_limit_is_refused_before_it_is_read) {
 }
 
 TEST(HttpServer, a_chunked_body_over_the_limit_is_refused) {
-  RunningServer server({.limits = {.body_bytes_max = 1000}});
+  const RunningServer server({.limits = {.body_bytes_max = 1000}});
   Client client(server.endpoint());
   client.send("PUT /x HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: chunked\r\n\r\n");
   for (int i = 0; i < 8; ++i)
@@ -386,7 +387,7 @@ TEST(HttpServer, a_body_of_exactly_the_limit_is_taken) {
 }
 
 TEST(HttpServer, headers_over_the_limit_are_refused) {
-  RunningServer server;
+  const RunningServer server;
   Client client(server.endpoint());
   client.send("GET / HTTP/1.1\r\nHost: h\r\nX: " + std::string(20000, 'x') + "\r\n\r\n");
   EXPECT_TRUE(is_status(client.read_response(), "431"));
@@ -396,7 +397,7 @@ TEST(HttpServer, headers_over_the_limit_are_refused) {
 }
 
 TEST(HttpServer, a_client_that_stays_idle_is_closed) {
-  RunningServer server({.limits = {.idle_max = 20ms}});
+  const RunningServer server({.limits = {.idle_max = 20ms}});
   Client client(server.endpoint());
   EXPECT_EQ(client.read_to_end(), "");
 }
@@ -445,7 +446,7 @@ TEST(HttpServer, too_many_connections_are_told_so) {
 
 TEST(HttpServer, connections_beyond_twice_the_limit_are_closed_unheard) {
   RunningServer server({.connections_max = 1, .limits = {.linger_max = 60s}});
-  Client served(server.endpoint());
+  const Client served(server.endpoint());
   server.await_connections(1);
   Client refused(server.endpoint());
   EXPECT_TRUE(is_status(refused.read_response(), "503"));
@@ -456,7 +457,7 @@ TEST(HttpServer, connections_beyond_twice_the_limit_are_closed_unheard) {
 }
 
 TEST(HttpServer, a_handler_that_throws_is_a_500_and_the_server_lives) {
-  RunningServer server;
+  const RunningServer server;
   Client client(server.endpoint());
   client.send(get("/throw") + get("/after"));
   EXPECT_TRUE(is_status(client.read_response(), "500"));
@@ -517,7 +518,7 @@ TEST(HttpServer, cancelling_ends_idle_connections_and_handlers_under_way) {
 }
 
 TEST(HttpServer, an_address_in_use_is_an_error_that_names_it) {
-  RunningServer server;
+  const RunningServer server;
   asio::io_context context;
   SampleHandler handler(context.get_executor());
   Log log("test", LogLevel::error, []() { return std::string("0"); }, [](std::string_view) {});
