@@ -9,37 +9,38 @@
 
 #include "engine/learning_rate.hpp"
 #include "engine/model.hpp"
-#include "net/network.hpp"
+#include "net/endpoint.hpp"
 #include "net/time.hpp"
 #include "ps/grouping.hpp"
 #include "ps/policy.hpp"
 #include "ps/timeouts.hpp"
 
-/// A run's configuration: plain values that mirror the TOML tables one to one. Every limit of the program lives here.
+/// A run's configuration: plain values that mirror the TOML tables one to one. Every limit of the
+/// program lives here.
 namespace stagger {
 
-struct JobConfig {                       // [job]
-  std::string name = "job";              ///< the job id on the wire, and the directory below `directory`
+struct JobConfig {           // [job]
+  std::string name = "job";  ///< the job id on the wire, and the directory below `directory`
   std::uint64_t seed = 1;
-  std::string directory = "runs";        ///< a run writes <directory>/<name>/
+  std::string directory = "runs";  ///< a run writes <directory>/<name>/
   std::uint64_t epochs = 1;
-  std::uint64_t iterations = 0;          ///< 0: from epochs; else overrides them
+  std::uint64_t iterations = 0;  ///< 0: from epochs; else overrides them
   bool operator==(const JobConfig&) const = default;
 };
 
-struct DataConfig {                      // [data]
+struct DataConfig {                                                  // [data]
   std::string train_images, train_labels, test_images, test_labels;  ///< IDX files, .gz or plain
   std::uint64_t classes = 10;
-  std::uint64_t batch = 32;              ///< per worker
-  std::uint64_t train_samples = 0;       ///< 0: all; else the first so many
+  std::uint64_t batch = 32;         ///< per worker
+  std::uint64_t train_samples = 0;  ///< 0: all; else the first so many
   std::uint64_t test_samples = 0;
   bool keep_last = false;
-  double mean = 0.2860;                  ///< of pixel/255
+  double mean = 0.2860;  ///< of pixel/255
   double deviation = 0.3530;
   bool operator==(const DataConfig&) const = default;
 };
 
-struct OptimizerConfig {                 // [optimizer]
+struct OptimizerConfig {  // [optimizer]
   double lr = 0.05;
   double momentum = 0.0;
   double weight_decay = 0.0;
@@ -51,7 +52,7 @@ struct OptimizerConfig {                 // [optimizer]
   bool operator==(const OptimizerConfig&) const = default;
 };
 
-struct SyncConfig {                      // [sync]
+struct SyncConfig {  // [sync]
   Strategy strategy = Strategy::interleaved;
   UpdateRule rule = UpdateRule::old_center;
   std::uint32_t period = 3;
@@ -62,15 +63,15 @@ struct SyncConfig {                      // [sync]
   bool operator==(const SyncConfig&) const = default;
 };
 
-struct GroupsConfig {                    // [groups]
+struct GroupsConfig {  // [groups]
   GroupPlanner planner = GroupPlanner::count;
-  std::uint32_t count = 0;               ///< 0: 2*period
+  std::uint32_t count = 0;  ///< 0: 2*period
   std::uint64_t bytes_max = std::uint64_t{25} << 20;
   std::uint64_t first_bytes_max = std::uint64_t{1} << 20;
   bool operator==(const GroupsConfig&) const = default;
 };
 
-struct SlotsConfig {                     // [slots]
+struct SlotsConfig {  // [slots]
   Admission admission = Admission::slots;
   std::string clock = "local";           ///< "local" only, for now
   std::string rule = "paper";            ///< "paper" only, for now
@@ -78,32 +79,33 @@ struct SlotsConfig {                     // [slots]
   bool operator==(const SlotsConfig&) const = default;
 };
 
-struct ClusterConfig {                   // [cluster]
+struct ClusterConfig {  // [cluster]
   std::uint32_t workers = 4;
-  Endpoint ps{.host = "127.0.0.1", .port = 0};           ///< `ps = "host:port"`: where workers dial
-  Endpoint listen{};                ///< `listen`: where the PS listens; default: the same
+  Endpoint ps{.host = "127.0.0.1", .port = 0};  ///< `ps = "host:port"`: where workers dial
+  Endpoint listen{};  ///< `listen`: where the PS listens; default: the same
   bool operator==(const ClusterConfig&) const = default;
 };
 
-struct HttpConfig {                      // [http]
-  Endpoint listen{.host = "127.0.0.1", .port = 0};       ///< port 0: any free port, printed
+struct HttpConfig {                                 // [http]
+  Endpoint listen{.host = "127.0.0.1", .port = 0};  ///< port 0: any free port, printed
   bool enabled = true;
   std::uint64_t connections_max = 64;
   std::uint64_t body_bytes_max = 65536;
   bool operator==(const HttpConfig&) const = default;
 };
 
-struct WireConfig {                      // [wire]
+struct WireConfig {  // [wire]
   std::uint64_t chunk_bytes = std::uint64_t{1} << 20;
-  std::uint64_t early_bytes_max = std::uint64_t{256} << 20;  ///< what the PS keeps of chunks that came before their turn
+  std::uint64_t early_bytes_max =
+      std::uint64_t{256} << 20;  ///< what the PS keeps of chunks that came before their turn
   bool operator==(const WireConfig&) const = default;
 };
 
-using TimeoutsConfig = Timeouts;         // [timeouts], written as seconds: join_s, heartbeat_s, …
+using TimeoutsConfig = Timeouts;  // [timeouts], written as seconds: join_s, heartbeat_s, …
 
 struct Config {
   JobConfig job;
-  ModelSpec model;                       // [model]: name, hidden (input comes from the data)
+  ModelSpec model;  // [model]: name, hidden (input comes from the data)
   DataConfig data;
   OptimizerConfig optimizer;
   SyncConfig sync;
@@ -128,7 +130,8 @@ struct ConfigOverride {
 
 /// Parses and checks. Unknown tables, keys and values, wrong types and ranges throw ConfigError:
 ///   "configs/quickstart.toml:12:1: sync.perid: unknown key; did you mean sync.period?"
-/// Overrides are named "--set sync.period=0: …". Strategy and elastic constants are checked with ps/policy resolve().
+/// Overrides are named "--set sync.period=0: …". Strategy and elastic constants are checked with
+/// ps/policy resolve().
 Config parse_config(
     std::string_view text, std::string_view source, const std::vector<ConfigOverride>& overrides);
 
@@ -139,11 +142,12 @@ Config load_config(const std::string& path, const std::vector<ConfigOverride>& o
 PolicyRequest policy_request(const Config& config);
 GroupingOptions grouping_options(const Config& config);
 
-/// The whole config as TOML, every key present: `config.toml` of a run. parse_config reads it back to the same values.
+/// The whole config as TOML, every key present: `config.toml` of a run. parse_config reads it back
+/// to the same values.
 std::string to_toml(const Config& config);
 
-/// `table.key = value` lines of what changes results (seed, data but for its paths, model, optimizer, sync, groups, workers,
-/// chunks): both ends of the wire must agree.
+/// `table.key = value` lines of what changes results (seed, data but for its paths, model,
+/// optimizer, sync, groups, workers, chunks): both ends of the wire must agree.
 std::string result_settings(const Config& config);
 
 }  // namespace stagger

@@ -9,7 +9,7 @@
 #include <variant>
 #include <vector>
 
-#include "net/network.hpp"
+#include "net/endpoint.hpp"
 #include "net/time.hpp"
 
 /// Config values between TOML and the structs of engine/config.hpp, and help for those who mistype.

@@ -1,7 +1,7 @@
+#include "net/endpoint.hpp"
+
 #include <charconv>
 #include <optional>
-
-#include "net/network.hpp"
 
 namespace stagger {
 

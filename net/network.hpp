@@ -4,8 +4,8 @@
 #include <memory>
 #include <span>
 #include <string>
-#include <string_view>
 
+#include "net/endpoint.hpp"
 #include "net/error.hpp"
 #include "net/frame.hpp"
 #include "net/task.hpp"
@@ -13,19 +13,6 @@
 
 /// Frames between processes: real TCP (net/real) or simulated links (net/sim).
 namespace stagger {
-
-/// "127.0.0.1:7000", "[::1]:7000", "ps-0.cluster:7000". Port 0 listens on any free port.
-struct Endpoint {
-  std::string host;
-  std::uint16_t port = 0;
-
-  bool operator==(const Endpoint&) const = default;
-};
-
-std::string to_string(const Endpoint& endpoint);
-
-/// bad_address says what is wrong with the text.
-Result<Endpoint> parse_endpoint(std::string_view text);
 
 /// What the transport knows about a connection. Times are zero where it does not tell (simulation: round trip only).
 struct LinkStats {

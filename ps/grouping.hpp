@@ -25,8 +25,8 @@ struct LayerProfile {
 enum class GroupPlanner : std::uint8_t {
   layerwise,  ///< one group per layer with parameters (WFBP)
   all,        ///< one group
-  bytes,      ///< closes a group when it reaches the cap, the first at first_bytes (PyTorch DDP's rule)
-  count,      ///< N groups level in bytes
+  bytes,  ///< closes a group when it reaches the cap, the first at first_bytes (PyTorch DDP's rule)
+  count,  ///< N groups level in bytes
 };
 
 std::string_view to_string(GroupPlanner planner);
@@ -34,14 +34,14 @@ std::optional<GroupPlanner> parse_group_planner(std::string_view text);
 
 struct GroupingOptions {
   GroupPlanner planner = GroupPlanner::count;
-  std::uint32_t count = 0;                          ///< N; 0: 2*period where the layers allow
+  std::uint32_t count = 0;  ///< N; 0: 2*period where the layers allow
   std::uint64_t bytes_max = std::uint64_t{25} << 20;
   std::uint64_t first_bytes_max = std::uint64_t{1} << 20;
-  std::uint32_t period = 3;                         ///< T, for the default count
+  std::uint32_t period = 3;  ///< T, for the default count
 };
 
-/// A group: its layers (forward order, half open) and bytes. In lists of these the index is the GroupId: 0 is the output
-/// side, groups in the order in which backward finishes them.
+/// A group: its layers (forward order, half open) and bytes. In lists of these the index is the
+/// GroupId: 0 is the output side, groups in the order in which backward finishes them.
 struct GroupRange {
   LayerRange layers;
   std::uint64_t bytes = 0;
@@ -50,8 +50,9 @@ struct GroupRange {
 };
 
 /// REQUIRES at least one layer with parameters.
-/// ENSURES the ranges partition the layers and no group is without parameters: a layer without parameters belongs to the
-/// group of the layer before it in forward order (its backward runs just before theirs), at the input side to the one after.
+/// ENSURES the ranges partition the layers and no group is without parameters: a layer without
+/// parameters belongs to the group of the layer before it in forward order (its backward runs just
+/// before theirs), at the input side to the one after.
 std::vector<GroupRange> group_layers(
     std::span<const LayerProfile> layers, const GroupingOptions& options);
 

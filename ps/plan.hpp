@@ -18,7 +18,8 @@ struct PlannedGroup {
   bool operator==(const PlannedGroup&) const = default;
 };
 
-/// Groups, period, due table, slots, admission mode, all under one version number. A value: immutable once committed.
+/// Groups, period, due table, slots, admission mode, all under one version number. A value:
+/// immutable once committed.
 struct Plan {
   PlanVersion version{1};
   Iteration first_iteration{1};  ///< the first that uses it
@@ -45,15 +46,19 @@ std::vector<WorkerId> round_order(const Plan& plan, RoundId round);
 /// Payload bytes that one worker pushes from iteration `first` to `last` under this plan.
 std::uint64_t planned_push_bytes(const Plan& plan, Iteration first, Iteration last);
 
-/// The plans of a run, by the iteration from which each is used. Both ends of the wire keep one, so that no round mixes two.
+/// The plans of a run, by the iteration from which each is used. Both ends of the wire keep one, so
+/// that no round mixes two.
 class PlanHistory {
  public:
   /// REQUIRES a later version and a first iteration that is not before the last plan's.
   void add(Plan plan);
 
   bool empty() const { return plans_.empty(); }
+
   const Plan& at(Iteration iteration) const;
+
   const Plan& latest() const { return plans_.back(); }
+
   std::vector<Plan> plans() const { return {plans_.begin(), plans_.end()}; }
 
  private:

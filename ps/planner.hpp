@@ -16,13 +16,14 @@ struct PlanRequest {
   Admission admission = Admission::slots;
 };
 
-/// Version 1 from iteration 1. Groups depend on bytes and grouping.period alone, so that strategies can be compared on the
-/// same groups; slots on the times of the profile and the policy's period.
+/// Version 1 from iteration 1. Groups depend on bytes and grouping.period alone, so that strategies
+/// can be compared on the same groups; slots on the times of the profile and the policy's period.
 /// REQUIRES what group_layers requires, and a policy from resolve().
 Plan make_plan(const PlanRequest& request);
 
-/// The same groups under another policy: what a change of T, alpha, beta, K or admission gives. `layers` as in make_plan.
-/// The version is the next one; the first iteration is still the current plan's: whoever commits the plan sets it.
+/// The same groups under another policy: what a change of T, alpha, beta, K or admission gives.
+/// `layers` as in make_plan. The version is the next one; the first iteration is still the current
+/// plan's: whoever commits the plan sets it.
 Plan replan(
     const Plan& current,
     std::span<const LayerProfile> layers,
@@ -33,8 +34,9 @@ Plan replan(
 /// REQUIRES equal layer counts and at least one profile.
 std::vector<LayerProfile> merge_profiles(std::span<const std::vector<LayerProfile>> profiles);
 
-/// Reads `name,params,bytes,t_fwd_us,t_bwd_us` lines, forward order, header line optional. Fails with bad_message; the
-/// detail names `source`, line, column and what is wrong (missing, negative or not a number).
+/// Reads `name,params,bytes,t_fwd_us,t_bwd_us` lines, forward order, header line optional. Fails
+/// with bad_message; the detail names `source`, line, column and what is wrong (missing, negative
+/// or not a number).
 Result<std::vector<LayerProfile>> parse_profile_csv(std::string_view text, std::string_view source);
 
 }  // namespace stagger

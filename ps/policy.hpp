@@ -8,22 +8,26 @@
 
 #include "net/error.hpp"
 
-/// How replicas are kept together: strategy, update rule, elastic constants; a value, validated before use.
+/// How replicas are kept together: strategy, update rule, elastic constants; a value, validated
+/// before use.
 namespace stagger {
 
 /// Presets over what is pushed, when, and how the center moves.
 enum class Strategy : std::uint8_t { interleaved, easgd, local_sgd, bsp };
 
-/// Which values meet which center (w replica, c center, ' after the round, K workers, step = local optimiser's step):
-///   old_center    w' = w - step - alpha*(w - c)       c' = c + beta*(mean_k(w) - c)    (the seed's two equations)
-///   fresh_center  w' = w - step - alpha*(w - c')      c' as above, from the w before the step
+/// Which values meet which center (w replica, c center, ' after the round, K workers, step = local
+/// optimiser's step). The first is the seed's pair of equations:
+///
+///   old_center    w' = w - step - alpha*(w - c)       c' = c + beta*(mean_k(w) - c)
+///   fresh_center  w' = w - step - alpha*(w - c')      c' the same, from the w before the step
 ///   post_step     y = w - step;  w' = y - alpha*(y - c');  c' = c + beta*(mean_k(y) - c)
 enum class UpdateRule : std::uint8_t { old_center, fresh_center, post_step };
 
 /// Who may send when. none: as soon as the group is ready. slots: sleep until the slot.
 enum class Admission : std::uint8_t { none, slots };
 
-/// In which iterations a group takes part. residue: (N - g) mod T == j mod T. together: all groups when j mod T == 0.
+/// In which iterations a group takes part. residue: (N - g) mod T == j mod T. together: all groups
+/// when j mod T == 0.
 enum class PhaseRule : std::uint8_t { residue, together };
 
 std::string_view to_string(Strategy strategy);
@@ -38,13 +42,13 @@ std::optional<Admission> parse_admission(std::string_view text);
 struct PolicyRequest {
   Strategy strategy = Strategy::interleaved;
   UpdateRule rule = UpdateRule::old_center;
-  std::uint32_t period = 3;           ///< T
-  std::uint32_t workers = 1;          ///< K
-  std::optional<double> alpha;        ///< default beta / max(K, 2)
-  std::optional<double> beta;         ///< default 0.9
-  double learning_rate = 0.05;        ///< largest of the schedule
-  double momentum = 0.0;              ///< heavy ball; local only
-  std::optional<double> curvature;    ///< L; unknown: lr*L = 1 is assumed
+  std::uint32_t period = 3;                        ///< T
+  std::uint32_t workers = 1;                       ///< K
+  std::optional<double> alpha = std::nullopt;      ///< default beta / max(K, 2)
+  std::optional<double> beta = std::nullopt;       ///< default 0.9
+  double learning_rate = 0.05;                     ///< largest of the schedule
+  double momentum = 0.0;                           ///< heavy ball; local only
+  std::optional<double> curvature = std::nullopt;  ///< L; unknown: lr*L = 1 is assumed
 };
 
 /// What the engine obeys.
@@ -58,18 +62,20 @@ struct SyncPolicy {
   double beta = 0.9;
 
   bool pushes_gradients() const { return strategy == Strategy::bsp; }
+
   bool operator==(const SyncPolicy&) const = default;
 };
 
 struct PolicyVerdict {
   SyncPolicy policy;
   std::vector<std::string> warnings;
-  double effective_learning_rate_share = 1.0;  ///< beta/(alpha+beta); fresh_center: alpha*(1-beta) for alpha
+  double effective_learning_rate_share =
+      1.0;  ///< beta/(alpha+beta); fresh_center: alpha*(1-beta) for alpha
 };
 
-/// Fills in defaults (local_sgd: post_step with alpha = beta = 1; bsp: period 1, phases together) and applies the checks of
-/// the stability theory. Fails with refused; the detail names the keys, the values, the spectral radius where it was
-/// computed, and what to do.
+/// Fills in defaults (local_sgd: post_step with alpha = beta = 1; bsp: period 1, phases together)
+/// and applies the checks of the stability theory. Fails with refused; the detail names the keys,
+/// the values, the spectral radius where it was computed, and what to do.
 Result<PolicyVerdict> resolve(const PolicyRequest& request);
 
 }  // namespace stagger

@@ -4,11 +4,12 @@
 
 #include "ps/policy.hpp"
 
-/// Stability of elastic averaging on a quadratic (one decoupled coordinate of curvature h, one exchange every T steps).
+/// Stability of elastic averaging on a quadratic (one decoupled coordinate of curvature h, one
+/// exchange every T steps).
 ///
-/// Theory: with r = 1 - lr*h the mean mode of worker x and center c over one period is a 2x2 map, the disagreement
-/// between workers a scalar; with momentum the map has the states (x, v, c). A setting is stable when the spectral
-/// radius over all curvatures in (0, L] is below 1.
+/// Theory: with r = 1 - lr*h the mean mode of worker x and center c over one period is a 2x2 map,
+/// the disagreement between workers a scalar; with momentum the map has the states (x, v, c). A
+/// setting is stable when the spectral radius over all curvatures in (0, L] is below 1.
 namespace stagger {
 
 struct StabilityQuery {
@@ -25,9 +26,10 @@ double spectral_radius(const StabilityQuery& query, double lr_times_curvature);
 /// Maximum over a grid of lr*h in (0, lr_times_curvature_max].
 double spectral_radius_max(const StabilityQuery& query, double lr_times_curvature_max);
 
-/// The sufficient condition 2*alpha_e < (2 - beta)*(2 - lr*L), for plain SGD, any period, grouping, order and absent workers
-/// (alpha_e = alpha, or alpha*(1 - beta) with fresh_center, which needs beta <= 1 and alpha < 2 - lr*L too, for the workers'
-/// disagreement; post_step with alpha, beta <= 1 needs lr*L < 2 alone). False says nothing but "not proven".
+/// The sufficient condition 2*alpha_e < (2 - beta)*(2 - lr*L), for plain SGD, any period, grouping,
+/// order and absent workers (alpha_e = alpha, or alpha*(1 - beta) with fresh_center, which needs
+/// beta <= 1 and alpha < 2 - lr*L too, for the workers' disagreement; post_step with alpha, beta <=
+/// 1 needs lr*L < 2 alone). False says nothing but "not proven".
 bool certified_stable(const StabilityQuery& query, double lr_times_curvature_max);
 
 }  // namespace stagger
