@@ -25,8 +25,8 @@ class Backend {
   /// Which memory the parameters and gradients are; may change between iterations.
   virtual void bind(Arena& values, Arena& gradients) = 0;
 
-  /// Makes the minibatch of this iteration and rank the current one; its size (0: nothing for this rank).
-  virtual std::size_t load(Iteration iteration) = 0;
+  /// Makes the rank's minibatch of this iteration the current one; its size (0: nothing for this rank).
+  virtual std::size_t load(Iteration iteration, WorkerId rank) = 0;
 
   virtual void forward(LayerRange layers) = 0;
   virtual double loss() = 0;

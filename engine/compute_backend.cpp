@@ -8,8 +8,8 @@ ComputeBackend::ComputeBackend(
     std::unique_ptr<Model> model, const Dataset& dataset, BatchOrder order, Options options)
     : model_(std::move(model)), dataset_(dataset), order_(std::move(order)), options_(options) {}
 
-std::size_t ComputeBackend::load(Iteration iteration) {
-  const auto samples = order_.samples(iteration.value(), options_.rank);
+std::size_t ComputeBackend::load(Iteration iteration, WorkerId rank) {
+  const auto samples = order_.samples(iteration.value(), rank.value());
   if (samples.empty()) return 0;
   gather(dataset_, samples, batch_);
   model_->load(batch_);

@@ -12,7 +12,6 @@ namespace stagger {
 class ComputeBackend final : public Backend {
  public:
   struct Options {
-    std::uint32_t rank = 0;
     double flops_per_second = 5e9;  ///< of the simulated machine
   };
 
@@ -23,7 +22,7 @@ class ComputeBackend final : public Backend {
   const std::vector<ParameterInfo>& parameters() const override { return model_->parameters(); }
   std::size_t layers() const override { return model_->layer_names().size(); }
   void bind(Arena& values, Arena& gradients) override { model_->bind(values, gradients); }
-  std::size_t load(Iteration iteration) override;
+  std::size_t load(Iteration iteration, WorkerId rank) override;
   void forward(LayerRange layers) override { model_->forward(layers); }
   double loss() override { return model_->loss(); }
   void backward(LayerRange layers) override { model_->backward(layers); }

@@ -21,6 +21,11 @@ struct DataError : std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
+/// A result that could not be written.
+struct StorageError : std::runtime_error {
+  using std::runtime_error::runtime_error;
+};
+
 /// Throws DataError, which names the file and what is wrong with it.
 Dataset load_train_data(const Storage& storage, const Config& config);
 Dataset load_test_data(const Storage& storage, const Config& config);

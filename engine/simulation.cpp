@@ -36,7 +36,7 @@ SimulatedWorker make_worker(
       std::move(model),
       train,
       std::move(order),
-      ComputeBackend::Options{.rank = rank, .flops_per_second = options.flops_per_second});
+      ComputeBackend::Options{.flops_per_second = options.flops_per_second});
   made.worker = std::make_unique<Worker>(
       world.host(fmt::format("worker{}", rank)), worker_settings, *made.backend);
   return made;

@@ -1,24 +1,10 @@
 #include "engine/worker.hpp"
 
-#include <algorithm>
 #include <utility>
 
-#include "engine/model.hpp"
-#include "observability/check.hpp"
+#include "engine/layer_times.hpp"
 
 namespace stagger {
-
-namespace {
-
-/// The lower of two middle ones. REQUIRES at least one.
-Duration median(std::vector<Duration> durations) {
-  CHECK(!durations.empty());
-  const auto middle = durations.begin() + static_cast<std::ptrdiff_t>((durations.size() - 1) / 2);
-  std::nth_element(durations.begin(), middle, durations.end());
-  return *middle;
-}
-
-}  // namespace
 
 Worker::Worker(Host host, WorkerOptions options, Backend& backend)
     : host_(std::move(host)),
@@ -40,37 +26,10 @@ Task<void> Worker::run() {
   co_await scope_.join();
 }
 
-/// Layer times, measured on scratch parameters: it trains nothing, and iteration 1 comes after it.
 Task<void> Worker::profile() {
-  const std::size_t layers = backend_.layers();
-  Arena scratch(ArenaLayout(backend_.parameters(), {{0, layers}}));
-  Arena scratch_gradients(scratch.layout());
-  initialize(scratch, host_.seed);
-  backend_.bind(scratch, scratch_gradients);
-  std::vector<std::vector<Duration>> forward(layers);
-  std::vector<std::vector<Duration>> backward(layers);
-  for (std::uint64_t repeat = 0; repeat < options_.profile_iterations; ++repeat) {
-    std::function<void()> load = [this] { backend_.load(Iteration(1)); };
-    co_await timed(std::move(load), Duration{0});
-    for (std::size_t layer = 0; layer < layers; ++layer) {
-      const LayerRange range{layer, layer + 1};
-      std::function<void()> work = [this, range] { backend_.forward(range); };
-      forward[layer].push_back(co_await timed(std::move(work), backend_.forward_time(range)));
-    }
-    std::function<void()> loss = [this] { backend_.loss(); };
-    co_await timed(std::move(loss), Duration{0});
-    for (std::size_t layer = layers; layer-- > 0;) {
-      const LayerRange range{layer, layer + 1};
-      std::function<void()> work = [this, range] { backend_.backward(range); };
-      backward[layer].push_back(co_await timed(std::move(work), backend_.backward_time(range)));
-    }
-  }
-  Profile profile;
-  for (std::size_t layer = 0; layer < layers; ++layer) {
-    profile.forward.push_back(median(forward[layer]));
-    profile.backward.push_back(median(backward[layer]));
-  }
-  client_.send(profile);
+  LayerTimes times(host_, backend_);
+  co_await times.measure(options_.profile_iterations, rank_);
+  client_.send(times.profile());
 }
 
 Task<void> Worker::train() {
@@ -80,6 +39,7 @@ Task<void> Worker::train() {
   synchronizer_ = std::make_unique<Synchronizer>(host_, client_, rank_, scope_);
   synchronizer_->bind(backend_.parameters(), plans_.latest(), options_.sgd.momentum != 0.0F);
   backend_.bind(synchronizer_->values(), synchronizer_->gradients());
+  client_.ready();
   co_await synchronizer_->adopt_center(plans_.latest());
 
   for (Iteration iteration = begin.first_iteration; iteration <= last_iteration_ && !leaving_;
@@ -97,7 +57,7 @@ Task<void> Worker::iterate(Iteration iteration) {
   const Plan& plan = plans_.at(iteration);
   iteration_ = iteration;
   synchronizer_->begin_iteration(plan, iteration);
-  std::function<void()> load = [this, iteration] { batch_size_ = backend_.load(iteration); };
+  std::function<void()> load = [this, iteration] { batch_size_ = backend_.load(iteration, rank_); };
   computed_ += co_await timed(std::move(load), Duration{0});
   co_await forward(plan);
   co_await backward(plan, iteration);

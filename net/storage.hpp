@@ -27,6 +27,9 @@ class Storage {
   virtual Result<std::vector<std::string>> list(const std::string& directory) const = 0;
   virtual Result<void> remove(const std::string& path) = 0;
 
+  /// Moves a file or a directory with all that is in it; the target must not exist.
+  virtual Result<void> rename(const std::string& from, const std::string& to) = 0;
+
  protected:
   ~Storage() = default;
 };

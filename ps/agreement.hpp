@@ -23,6 +23,7 @@ class Agreement {
   /// Stale or foreign promises are ignored.
   void promise(std::uint64_t agreement, WorkerId worker, Iteration hold);
   void drop(WorkerId worker) { awaited_.erase(worker); }
+  void drop_all() { awaited_.clear(); }
 
   bool under_way() const { return under_way_; }
   bool complete() const { return under_way_ && awaited_.empty(); }

@@ -24,6 +24,7 @@ Client::Client(Host host, ClientOptions options)
       options_(std::move(options)),
       job_(job_hash(options_.hello.job)),
       begun_(host_.executor),
+      ready_(host_.executor),
       ended_(host_.executor) {}
 
 void Client::fail(ClientFailure::Kind kind, const std::string& what) const {
@@ -120,6 +121,7 @@ Task<void> Client::read_replies() {
       fail(ClientFailure::Kind::refused, fmt::format("{} with a payload", name_of(*message)));
     } else {
       handle(*message);
+      if (begun_.is_set()) co_await ready_.wait();
     }
   }
   ended_.set();

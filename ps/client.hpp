@@ -57,7 +57,7 @@ struct ClientOptions {
 /// Cancel:  closes the connection.
 /// Failure: ClientFailure, thrown by join(), begin() and, once running, through the scope that serve() runs in.
 ///
-/// Order: join() -> [send profile] -> begin() -> receive_center() -> serve() beside any number of exchanges -> farewell().
+/// Order: join() -> serve() -> [send profile] -> begin() -> open() each group, ready() -> exchanges -> farewell().
 class Client {
  public:
   Client(Host host, ClientOptions options);
@@ -84,6 +84,9 @@ class Client {
   /// Prepares to receive the joining center (round iteration 0) or the reply of a round. REQUIRES that no exchange of the
   /// group is open.
   void open(const Exchange& exchange);
+
+  /// After begin(): every group's reception is open. The reader waits for it, since the center follows the plan at once.
+  void ready() { ready_.set(); }
 
   /// Sends all chunks of the group's open exchange; returns when the last has been handed to the writer.
   Task<void> push(GroupId group);
@@ -130,6 +133,7 @@ class Client {
   std::vector<std::unique_ptr<GroupState>> groups_;
   std::optional<Begin> begin_;
   Event begun_;
+  Event ready_;
   Event ended_;
   bool leaving_ = false;
   std::uint64_t bytes_pushed_ = 0;

@@ -15,10 +15,13 @@ class Id {
   using rep = Rep;
 
   constexpr Id() = default;
+
   constexpr explicit Id(Rep value) : value_(value) {}
 
   constexpr Rep value() const { return value_; }
+
   constexpr Id next() const { return Id(static_cast<Rep>(value_ + 1)); }
+
   constexpr auto operator<=>(const Id&) const = default;
 
   friend std::ostream& operator<<(std::ostream& out, Id id) { return out << +id.value_; }

@@ -115,6 +115,9 @@ class Server {
   /// All workers end after an iteration they agree on, with the final round and a farewell.
   Task<Result<Iteration>> stop(std::string requester);
 
+  /// Ends run() without the workers: their connections are closed. For a stop that took too long.
+  void abandon();
+
   ServerStatus status() const;
   const ServerTotals& totals() const { return totals_; }
   const PlanHistory& plans() const { return plans_; }
@@ -199,6 +202,7 @@ class Server {
   std::uint32_t in_flight_max_ = 0;
   std::map<GroupId, TimePoint> round_opened_at_;
   WorkerId last_pusher_;
+  bool abandoned_ = false;
   bool stop_wanted_ = false;  ///< before the start; later a stop is a change
   ServerTotals totals_;
 };

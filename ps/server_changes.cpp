@@ -30,7 +30,7 @@ Task<void> Server::coordinate() {
          {"groups", plans_.latest().groups.size()},
          {"period", plans_.latest().policy.period}});
   }
-  while (started() && !membership_.all_ended()) {
+  while (started() && !membership_.all_ended() && !abandoned_) {
     if (!changes_.empty()) {
       const auto change = changes_.front();
       changes_.pop_front();
@@ -45,7 +45,7 @@ Task<void> Server::coordinate() {
     change->done.set();
   }
   changes_.clear();
-  if (started() && membership_.in_state(Membership::State::left).empty()) {
+  if (started() && !abandoned_ && membership_.in_state(Membership::State::left).empty()) {
     throw ServerFailure(
         ServerFailure::Kind::workers_lost, "every worker was lost before the end of training");
   }
@@ -58,6 +58,7 @@ Task<Iteration> Server::agree() {
   while (!agreement_.complete()) {
     changed_.reset();
     co_await changed_.wait();  // limited by membership: a silent worker is dropped after timeouts.worker
+    if (abandoned_) agreement_.drop_all();
   }
   co_return agreement_.finish();
 }
@@ -66,6 +67,12 @@ Task<void> Server::carry_out(Change& change) {
   const Iteration agreed = co_await agree();
   change.outcome = apply(change, agreed);
   change.done.set();
+}
+
+void Server::abandon() {
+  abandoned_ = true;
+  stop_wanted_ = true;
+  changed_.set();
 }
 
 Result<Iteration> Server::apply(Change& change, Iteration agreed) {

@@ -49,4 +49,21 @@ Result<void> SimStorage::remove(const std::string& path) {
   return {};
 }
 
+Result<void> SimStorage::rename(const std::string& from, const std::string& to) {
+  if (exists(to)) return Error{.code = Errc::storage, .detail = to + ": File exists"};
+  if (!exists(from)) return not_found(from);
+  std::map<std::string, std::vector<std::byte>> moved;
+  for (auto file = files_.begin(); file != files_.end();) {
+    const bool inside = file->first == from || file->first.starts_with(as_prefix(from));
+    if (!inside) {
+      ++file;
+      continue;
+    }
+    moved.emplace(to + file->first.substr(from.size()), std::move(file->second));
+    file = files_.erase(file);
+  }
+  files_.merge(moved);
+  return {};
+}
+
 }  // namespace stagger

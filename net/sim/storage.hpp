@@ -14,6 +14,7 @@ class SimStorage final : public Storage {
   bool exists(const std::string& path) const override;
   Result<std::vector<std::string>> list(const std::string& directory) const override;
   Result<void> remove(const std::string& path) override;
+  Result<void> rename(const std::string& from, const std::string& to) override;
 
   /// A full disk: writes fail, what exists stays.
   void set_full(bool full) { full_ = full; }

@@ -1,0 +1,44 @@
+#include <memory>
+#include <utility>
+
+#include "engine/commands.hpp"
+#include "engine/compute_backend.hpp"
+#include "engine/job.hpp"
+#include "engine/role.hpp"
+#include "engine/worker.hpp"
+
+namespace stagger {
+
+ExitCode run_worker(const WorkerCommand& command) {
+  Config config = load_config(command.common.config_path, command.common.overrides);
+  if (command.ps) {
+    const auto endpoint = parse_endpoint(*command.ps);
+    if (!endpoint) throw ConfigError("--ps " + *command.ps + ": " + endpoint.error().detail);
+    config.cluster.ps = *endpoint;
+  }
+  if (config.cluster.ps.port == 0) {
+    throw ConfigError(
+        command.common.config_path +
+        ": cluster.ps: port 0 cannot be dialled; give the PS's address with --ps or STAGGER_PS");
+  }
+  if (command.rank >= static_cast<std::int64_t>(config.cluster.workers)) {
+    throw ConfigError(
+        "--rank " + std::to_string(command.rank) + ": cluster.workers is " +
+        std::to_string(config.cluster.workers) + ", so ranks are 0.." +
+        std::to_string(config.cluster.workers - 1));
+  }
+  const std::string name =
+      command.rank < 0 ? "worker" : "worker/" + std::to_string(command.rank);
+  Role role(name, config.job.seed + static_cast<std::uint64_t>(command.rank + 1));
+  const Dataset train = load_train_data(role.host().storage, config);
+  auto model = build_model(config, train, config.data.batch);
+  BatchOrder order = batch_order(config, train);
+  const Iteration last = last_iteration(config, order);
+  const WorkerOptions options = worker_options(config, *model, last, command.rank);
+  ComputeBackend backend(std::move(model), train, std::move(order), ComputeBackend::Options{});
+  Worker worker(role.host(), options, backend);
+  role.run(worker.run(), [&worker] { worker.leave("signal"); });
+  return ExitCode::success;
+}
+
+}  // namespace stagger

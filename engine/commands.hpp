@@ -1,0 +1,55 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "engine/config.hpp"
+#include "engine/exit_code.hpp"
+
+/// The commands of the program. main.cpp parses the command line, calls one, and prints what it throws.
+namespace stagger {
+
+/// What every command that reads a config takes.
+struct CommonOptions {
+  std::string config_path;
+  std::vector<ConfigOverride> overrides;
+  bool json = false;  ///< the report as JSON on standard output
+};
+
+struct WorkerCommand {
+  CommonOptions common;
+  std::int32_t rank = -1;           ///< -1: the PS assigns one
+  std::optional<std::string> ps;    ///< overrides cluster.ps
+};
+
+struct PlanCommand {
+  CommonOptions common;
+  std::optional<std::string> profile_path;  ///< layer times from a CSV file
+};
+
+struct EvaluateCommand {
+  CommonOptions common;
+  std::optional<std::string> model_path;  ///< default: the run's model.safetensors
+};
+
+struct SimulateCommand {
+  CommonOptions common;
+  std::uint64_t seed = 1;
+  double bandwidth_bits_per_second = 1e9;
+  double latency_seconds = 50e-6;
+};
+
+/// The whole job on this machine: the PS and every worker as processes of their own. `program` is this executable.
+ExitCode run_job(const CommonOptions& options, const std::string& program);
+
+/// One role. A PS that was told to ends when its last worker has left; a worker when training has ended.
+ExitCode run_ps(const CommonOptions& options);
+ExitCode run_worker(const WorkerCommand& command);
+
+ExitCode show_plan(const PlanCommand& command);
+ExitCode evaluate_model(const EvaluateCommand& command);
+ExitCode run_simulation(const SimulateCommand& command);
+
+}  // namespace stagger

@@ -1,0 +1,127 @@
+#include "engine/launcher.hpp"
+
+#include <csignal>
+#include <utility>
+
+#include <boost/asio/this_coro.hpp>
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include "engine/commands.hpp"
+#include "engine/job.hpp"
+#include "engine/role.hpp"
+
+namespace stagger {
+
+namespace {
+
+/// Exit codes that say the job itself is wrong: no use to go on without the worker.
+bool ends_job(int code) {
+  return code == static_cast<int>(ExitCode::usage) || code == static_cast<int>(ExitCode::data) ||
+         code == static_cast<int>(ExitCode::refused);
+}
+
+}  // namespace
+
+Launcher::Launcher(Host host, boost::asio::io_context& context, Options options)
+    : host_(std::move(host)),
+      context_(context),
+      options_(std::move(options)),
+      files_(host_.storage, run_directory(options_.config)),
+      scope_(host_.executor, "launcher") {}
+
+std::unique_ptr<Process> Launcher::start(std::vector<std::string> words, const std::string& name) {
+  words.insert(words.begin(), options_.program);
+  auto process = Process::start(
+      context_,
+      {.argv = std::move(words),
+       .environment = {},
+       .output_path = files_.path(name + ".log"),
+       .share_output = true});
+  if (!process) throw std::runtime_error(describe(process.error()));
+  return std::move(*process);
+}
+
+Task<void> Launcher::run() {
+  files_.archive_earlier();
+  files_.write("config.toml", to_toml(options_.config));
+  std::vector<std::string> words{"ps", files_.path("config.toml")};
+  if (options_.json) words.emplace_back("--json");
+  ps_ = start(std::move(words), "ps");
+  const std::string ps_address = co_await await_endpoint();
+  if (!ps_address.empty()) {
+    for (std::uint32_t rank = 0; rank < options_.config.cluster.workers; ++rank) {
+      workers_.push_back(start(
+          {"worker", files_.path("config.toml"), "--ps", ps_address, "--rank", std::to_string(rank)},
+          fmt::format("worker-{}", rank)));
+      scope_.spawn(fmt::format("worker {}", rank), watch_worker(rank));
+    }
+  }
+  const int code = co_await ps_->wait();
+  if (outcome_ == ExitCode::success) outcome_ = static_cast<ExitCode>(code);
+  if (code != 0 && outcome_ == static_cast<ExitCode>(code)) {
+    fmt::print(stderr, "stagger: the PS ended with {}: {}\n", code, last_line("ps"));
+  }
+  co_await scope_.join();
+}
+
+/// Waits until the PS has written where it listens; empty when it ended before.
+Task<std::string> Launcher::await_endpoint() {
+  const TimePoint limit = host_.clock.now() + options_.config.timeouts.join;
+  while (host_.clock.now() < limit && !ps_->ended()) {
+    if (const auto bytes = host_.storage.read(files_.path("endpoints.json"))) {
+      const auto* text = reinterpret_cast<const char*>(bytes->data());
+      co_return nlohmann::json::parse(text, text + bytes->size()).at("ps").get<std::string>();
+    }
+    co_await host_.clock.sleep_until(host_.clock.now() + 20ms);
+  }
+  co_return std::string();
+}
+
+Task<void> Launcher::watch_worker(std::uint32_t rank) {
+  const int code = co_await workers_[rank]->wait();
+  if (code == 0) co_return;
+  const std::string name = fmt::format("worker-{}", rank);
+  fmt::print(
+      stderr, "stagger: worker {} ended with {}: {}\n", rank, code, last_line(name));
+  if (!ends_job(code) || stopping_) co_return;
+  if (outcome_ == ExitCode::success) outcome_ = static_cast<ExitCode>(code);
+  stop();
+}
+
+std::string Launcher::last_line(const std::string& name) const {
+  const auto bytes = host_.storage.read(files_.path(name + ".log"));
+  if (!bytes) return describe(bytes.error());
+  std::string text(reinterpret_cast<const char*>(bytes->data()), bytes->size());
+  while (!text.empty() && text.back() == '\n') text.pop_back();
+  const std::string line = text.substr(text.rfind('\n') + 1);
+  return fmt::format("{} ({})", line, files_.path(name + ".log"));
+}
+
+void Launcher::stop() {
+  stopping_ = true;
+  if (ps_) ps_->signal(SIGTERM);
+}
+
+ExitCode run_job(const CommonOptions& options, const std::string& program) {
+  const Config config = load_config(options.config_path, options.overrides);
+  Role role("run", config.job.seed);
+  // The roles read the data again; a mistake shows here once, before anything is written.
+  static_cast<void>(load_test_data(role.host().storage, config));
+  batch_order(config, load_train_data(role.host().storage, config));
+  if (!options.json) {
+    fmt::print(
+        "job {}: 1 PS, {} workers, {} with T={}; logs in {}/\n",
+        config.job.name,
+        config.cluster.workers,
+        to_string(config.sync.strategy),
+        config.sync.period,
+        run_directory(config));
+    std::fflush(stdout);
+  }
+  Launcher launcher(role.host(), role.context(), {program, config, options.json});
+  role.run(launcher.run(), [&launcher] { launcher.stop(); });
+  return launcher.outcome();
+}
+
+}  // namespace stagger

@@ -1,0 +1,101 @@
+#include "net/real/process.hpp"
+
+#include <array>
+#include <cerrno>
+#include <csignal>
+#include <system_error>
+
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "net/real/descriptor.hpp"
+#include "net/real/operation.hpp"
+#include "net/real/process_spawn.hpp"
+#include "observability/check.hpp"
+
+namespace stagger {
+
+namespace asio = boost::asio;
+
+struct Process::Started {
+  pid_t id;
+  Descriptor ending;
+  Descriptor output;
+};
+
+Result<std::unique_ptr<Process>> Process::start(
+    asio::io_context& context, const ProcessOptions& options) {
+  Result<Spawned> spawned = spawn_process(options);
+  if (!spawned) return spawned.error();
+  // glibc 2.36 declares pidfd_open() without C linkage.
+  Descriptor ending(static_cast<int>(syscall(SYS_pidfd_open, spawned->id, 0)));
+  CHECK(ending.valid(), "no descriptor for a child of ours", errno);
+  return std::unique_ptr<Process>(new Process(
+      context,
+      Started{
+          .id = spawned->id, .ending = std::move(ending), .output = std::move(spawned->output)}));
+}
+
+Process::Process(asio::io_context& context, Started started)
+    : executor_(context.get_executor()),
+      id_(started.id),
+      ending_(context, started.ending.release()),
+      output_(context) {
+  if (started.output.valid()) output_.assign(started.output.release());
+}
+
+Process::~Process() {
+  signal(SIGKILL);
+  if (!exit_code_) reap(0);  // a killed child is gone in no time
+}
+
+bool Process::ended() {
+  if (!exit_code_) reap(WNOHANG);
+  return exit_code_.has_value();
+}
+
+Task<int> Process::wait() {
+  while (!exit_code_) {
+    Operation<> end(executor_);
+    ending_.async_wait(asio::posix::stream_descriptor::wait_read, end.handler());
+    try {
+      co_await end.wait();
+    } catch (...) {
+      ending_.cancel();
+      throw;
+    }
+    reap(WNOHANG);
+  }
+  co_return *exit_code_;
+}
+
+Task<std::string> Process::read_output() {
+  CHECK(output_.is_open(), "the output of this process goes to a file");
+  std::array<char, 4096> buffer{};
+  Operation<std::size_t> read(executor_);
+  output_.async_read_some(asio::buffer(buffer), read.handler());
+  try {
+    co_await read.wait();
+  } catch (...) {
+    output_.cancel();
+    throw;
+  }
+  co_return read.error() ? std::string() : std::string(buffer.data(), read.value());
+}
+
+void Process::signal(int number) {
+  if (!exit_code_) static_cast<void>(kill(-id_, number));
+}
+
+void Process::reap(int flags) {
+  int status = 0;
+  pid_t reaped = 0;
+  do {
+    reaped = waitpid(id_, &status, flags);
+  } while (reaped < 0 && errno == EINTR);
+  if (reaped != id_) return;
+  exit_code_ = WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
+}
+
+}  // namespace stagger
