@@ -10,9 +10,13 @@ namespace stagger {
 class Descriptor {
  public:
   Descriptor() = default;
+
   explicit Descriptor(int number) : number_(number) {}
+
   ~Descriptor() { reset(); }
+
   Descriptor(Descriptor&& other) noexcept : number_(other.release()) {}
+
   Descriptor& operator=(Descriptor&& other) noexcept {
     if (this != &other) {
       reset();
@@ -20,11 +24,14 @@ class Descriptor {
     }
     return *this;
   }
+
   Descriptor(const Descriptor&) = delete;
   Descriptor& operator=(const Descriptor&) = delete;
 
   bool valid() const { return number_ >= 0; }
+
   int get() const { return number_; }
+
   int release() { return std::exchange(number_, -1); }
 
   /// 0, or what close() said.

@@ -22,8 +22,7 @@ constexpr mode_t file_mode = 0644;
 Error system_failure(const std::string& path, std::string_view action, int number) {
   return Error{
       .code = number == ENOENT ? Errc::not_found : Errc::storage,
-      .detail = path + ": " + std::string(action) + ": " +
-                std::generic_category().message(number)};
+      .detail = path + ": " + std::string(action) + ": " + std::generic_category().message(number)};
 }
 
 Error write_failure(const std::string& path, std::string_view action, int number) {
@@ -43,16 +42,22 @@ class TemporaryFile {
   explicit TemporaryFile(const std::string& target)
       : path_(target + std::string(temporary_mark) + "XXXXXX"),
         file_(mkostemp(path_.data(), O_CLOEXEC)) {}
+
   ~TemporaryFile() {
     if (!kept_ && made_) unlink(path_.c_str());
   }
+
   TemporaryFile(const TemporaryFile&) = delete;
   TemporaryFile& operator=(const TemporaryFile&) = delete;
 
   bool made() const { return made_; }
+
   int descriptor() const { return file_.get(); }
+
   int close() { return file_.reset(); }
+
   const std::string& path() const { return path_; }
+
   void keep() { kept_ = true; }
 
  private:
@@ -81,8 +86,7 @@ Result<void> sync_directory(const std::string& directory) {
 
 }  // namespace
 
-Result<void> DiskStorage::write_atomic(
-    const std::string& path, std::span<const std::byte> bytes) {
+Result<void> DiskStorage::write_atomic(const std::string& path, std::span<const std::byte> bytes) {
   const std::string parent = parent_of(path);
   std::error_code made;
   std::filesystem::create_directories(parent, made);
@@ -106,7 +110,7 @@ Result<void> DiskStorage::write_atomic(
 Result<std::vector<std::byte>> DiskStorage::read(const std::string& path) const {
   const Descriptor file(open(path.c_str(), O_RDONLY | O_CLOEXEC));
   if (!file.valid()) return system_failure(path, "cannot open", errno);
-  struct stat status {};
+  struct stat status{};
   if (fstat(file.get(), &status) != 0) return system_failure(path, "cannot examine", errno);
 
   // The size is a hint: what /proc and pipes hold shows only by reading.

@@ -6,8 +6,9 @@ namespace stagger {
 
 /// Files on disk.
 ///
-/// write_atomic writes `path.tmp-XXXXXX`, syncs it, renames it over `path` and syncs the directory, so that a power cut
-/// leaves the old file or the new one. Such leftovers of a killed process are not listed.
+/// write_atomic writes `path.tmp-XXXXXX`, syncs it, renames it over `path` and syncs the directory,
+/// so that a power cut leaves the old file or the new one. Such leftovers of a killed process are
+/// not listed.
 ///
 /// Owner: RealHost. Thread: any. Failure: see Storage.
 class DiskStorage final : public Storage {

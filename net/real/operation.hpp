@@ -14,12 +14,15 @@ namespace stagger {
 
 /// One Asio operation on its way, awaited up to a deadline.
 ///
-/// For:     net/real. The deadline is an argument of the wait, so nothing is raced (`||` costs 25 plain waits), and every
+/// For:     net/real. The deadline is an argument of the wait, so nothing is raced (`||` costs 25
+/// plain waits), and every
 ///          wait of the engine goes through Waiter.
-/// Owner:   the coroutine that started the operation. The handler shares the outcome, since an operation that was given
+/// Owner:   the coroutine that started the operation. The handler shares the outcome, since an
+/// operation that was given
 ///          up calls its handler later all the same.
 /// Thread:  the loop.
-/// Cancel:  wait() throws operation_aborted. Whoever leaves without an outcome cancels or closes the Asio object, after
+/// Cancel:  wait() throws operation_aborted. Whoever leaves without an outcome cancels or closes
+/// the Asio object, after
 ///          which the operation touches no buffer any more.
 /// Failure: error().
 template <class... Values>
@@ -79,7 +82,9 @@ class Operation {
       outcome.waiter = &waiter;
       if (outcome.done) waiter.wake(Wake::signalled);
     }
+
     ~Place() { outcome.waiter = nullptr; }
+
     Place(const Place&) = delete;
     Place& operator=(const Place&) = delete;
   };

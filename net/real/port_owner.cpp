@@ -25,7 +25,8 @@ std::string listening_inode(const std::string& line, std::uint16_t port) {
   std::string skipped;
   std::string inode;
   words >> number >> local >> remote >> state;
-  for (int i = 0; i < 5; ++i) words >> skipped;
+  for (int i = 0; i < 5; ++i)
+    words >> skipped;
   words >> inode;
   const std::size_t colon = local.rfind(':');
   if (colon == std::string::npos || state != listening) return {};

@@ -6,10 +6,9 @@
 #include <utility>
 #include <vector>
 
-#include <sys/types.h>
-
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/posix/stream_descriptor.hpp>
+#include <sys/types.h>
 
 #include "net/error.hpp"
 #include "net/task.hpp"
@@ -21,16 +20,17 @@ struct ProcessOptions {
   std::vector<std::pair<std::string, std::string>> environment;  ///< beside, or instead of, ours
   /// Where stdout and stderr go: appended to this file; empty: to read_output().
   std::string output_path;
-  /// stdout is ours, so that a terminal stays one; only stderr goes to output_path. REQUIRES an output_path.
+  /// stdout is ours, so that a terminal stays one; only stderr goes to output_path. REQUIRES an
+  /// output_path.
   bool share_output = false;
 };
 
-/// A child process in a process group of its own, which dies with us: when our loop's thread ends, however it ends, the
-/// system kills it.
+/// A child process in a process group of its own, which dies with us: when our loop's thread ends,
+/// however it ends, the system kills it.
 ///
 /// For:     the launcher and process tests.
-/// Owner:   whoever started it. The destructor kills the group and reaps the child, so none outlives its owner.
-/// Thread:  the loop. Started by the thread whose end shall end the child.
+/// Owner:   whoever started it. The destructor kills the group and reaps the child, so none
+/// outlives its owner. Thread:  the loop. Started by the thread whose end shall end the child.
 /// Cancel:  wait() and read_output() throw operation_aborted; the process runs on.
 /// Failure: start() says refused with the program and the system's reason.
 class Process {
@@ -48,10 +48,12 @@ class Process {
   /// Whether it has ended, without waiting.
   bool ended();
 
-  /// Exit code, or 128 + the number of the signal that ended it. One task waits at a time; later calls return at once.
+  /// Exit code, or 128 + the number of the signal that ended it. One task waits at a time; later
+  /// calls return at once.
   Task<int> wait();
 
-  /// What the process has written since, waiting for something; empty at the end. REQUIRES no output_path.
+  /// What the process has written since, waiting for something; empty at the end. REQUIRES no
+  /// output_path.
   Task<std::string> read_output();
 
   /// Signals the whole group; does nothing once the process has been reaped.

@@ -21,7 +21,8 @@ namespace stagger {
 
 namespace {
 
-/// Everything the child needs, made before fork(): after it only async-signal-safe calls are allowed.
+/// Everything the child needs, made before fork(): after it only async-signal-safe calls are
+/// allowed.
 struct Recipe {
   std::string program;
   std::vector<char*> argv;
@@ -71,10 +72,12 @@ std::vector<std::string> merged_environment(const ProcessOptions& options) {
     const std::size_t equals = text.find('=');
     if (equals != std::string::npos) merged[text.substr(0, equals)] = text.substr(equals + 1);
   }
-  for (const auto& [name, value] : options.environment) merged[name] = value;
+  for (const auto& [name, value] : options.environment)
+    merged[name] = value;
   std::vector<std::string> lines;
   lines.reserve(merged.size());
-  for (const auto& [name, value] : merged) lines.push_back(name + "=" + value);
+  for (const auto& [name, value] : merged)
+    lines.push_back(name + "=" + value);
   return lines;
 }
 
@@ -82,7 +85,8 @@ std::vector<std::string> merged_environment(const ProcessOptions& options) {
 std::vector<char*> pointers_to(const std::vector<std::string>& texts) {
   std::vector<char*> pointers;
   pointers.reserve(texts.size() + 1);
-  for (const std::string& text : texts) pointers.push_back(const_cast<char*>(text.c_str()));
+  for (const std::string& text : texts)
+    pointers.push_back(const_cast<char*>(text.c_str()));
   pointers.push_back(nullptr);
   return pointers;
 }
@@ -103,7 +107,8 @@ std::vector<char*> pointers_to(const std::vector<std::string>& texts) {
   sigset_t none;
   sigemptyset(&none);
   sigprocmask(SIG_SETMASK, &none, nullptr);
-  for (const int number : {SIGINT, SIGTERM, SIGPIPE, SIGHUP}) std::signal(number, SIG_DFL);
+  for (const int number : {SIGINT, SIGTERM, SIGPIPE, SIGHUP})
+    std::signal(number, SIG_DFL);
   if (dup2(recipe.input, STDIN_FILENO) < 0 || dup2(recipe.output, STDOUT_FILENO) < 0 ||
       dup2(recipe.error, STDERR_FILENO) < 0) {
     give_up(recipe.report);

@@ -13,7 +13,8 @@ struct Spawned {
   Descriptor output;  ///< reading end of the child's stdout and stderr, unless they go to a file
 };
 
-/// fork() and exec(), as Process describes. Blocks for the moment until the program runs or could not be run.
+/// fork() and exec(), as Process describes. Blocks for the moment until the program runs or could
+/// not be run.
 Result<Spawned> spawn_process(const ProcessOptions& options);
 
 }  // namespace stagger

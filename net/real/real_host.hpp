@@ -24,7 +24,9 @@ class RealHost {
   RealHost& operator=(const RealHost&) = delete;
 
   Host host();
+
   boost::asio::io_context& context() { return context_; }
+
   Executor executor() { return context_.get_executor(); }
 
  private:

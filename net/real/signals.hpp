@@ -10,8 +10,8 @@ namespace stagger {
 /// SIGINT and SIGTERM as values, for the life of the object; afterwards they kill again.
 ///
 /// Owner:   a command. Thread: the loop; one task waits at a time.
-/// Cancel:  next() throws operation_aborted; a signal that comes meanwhile is kept for the next call.
-/// Failure: the constructor throws system_error.
+/// Cancel:  next() throws operation_aborted; a signal that comes meanwhile is kept for the next
+/// call. Failure: the constructor throws system_error.
 class Signals {
  public:
   explicit Signals(boost::asio::io_context& context);

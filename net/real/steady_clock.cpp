@@ -58,7 +58,8 @@ void SteadyClock::disarm(Waiter& waiter) {
   if (timers_.empty()) stop();
 }
 
-/// The system's timer is set for the earliest waiter or earlier: one that rings for nobody is set anew then.
+/// The system's timer is set for the earliest waiter or earlier: one that rings for nobody is set
+/// anew then.
 void SteadyClock::schedule() {
   const std::optional<TimePoint> next = timers_.next();
   if (!next) return stop();
@@ -92,7 +93,8 @@ void SteadyClock::ring() {
   const ssize_t got = read(timer_.native_handle(), &expirations, sizeof(expirations));
   CHECK(got > 0 || errno == EAGAIN, "the timer cannot be read", errno);
   const TimePoint time = now();
-  while (!timers_.empty() && *timers_.next() <= time) timers_.fire_next();
+  while (!timers_.empty() && *timers_.next() <= time)
+    timers_.fire_next();
   schedule();
 }
 

@@ -11,11 +11,12 @@
 
 namespace stagger {
 
-/// CLOCK_MONOTONIC, with nanosecond timers (timerfd): a turn begins when it is due, not at the next millisecond.
+/// CLOCK_MONOTONIC, with nanosecond timers (timerfd): a turn begins when it is due, not at the next
+/// millisecond.
 ///
 /// Owner:   RealHost. The context must not run after the clock has died.
-/// Thread:  now() from any; the rest on the loop. Made by the loop's thread, whose timer slack it sets to 1 ns.
-/// Failure: a constructor that gets no timerfd throws system_error.
+/// Thread:  now() from any; the rest on the loop. Made by the loop's thread, whose timer slack it
+/// sets to 1 ns. Failure: a constructor that gets no timerfd throws system_error.
 class SteadyClock final : public Clock {
  public:
   explicit SteadyClock(boost::asio::io_context& context);

@@ -31,6 +31,7 @@ class Gather {
             asio::buffer(frame.payload.data(), frame.payload.size())} {}
 
   const std::array<asio::const_buffer, 3>& pieces() const { return pieces_; }
+
   bool empty() const { return asio::buffer_size(pieces_) == 0; }
 
   void consume(std::size_t bytes) {
@@ -67,8 +68,7 @@ void configure(tcp::socket& socket, const TcpOptions& options) {
       {TCP_NOTSENT_LOWAT, options.unsent_bytes_max},
   }};
   for (const auto& [name, value] : values) {
-    static_cast<void>(
-        setsockopt(socket.native_handle(), IPPROTO_TCP, name, &value, sizeof(value)));
+    static_cast<void>(setsockopt(socket.native_handle(), IPPROTO_TCP, name, &value, sizeof(value)));
   }
 }
 
@@ -146,8 +146,7 @@ Task<Result<FrameSizes>> TcpConnection::read_prefix(Patience patience) {
   co_return *sizes;
 }
 
-Task<Result<void>> TcpConnection::receive_payload(
-    std::span<std::byte> target, Duration stall_max) {
+Task<Result<void>> TcpConnection::receive_payload(std::span<std::byte> target, Duration stall_max) {
   if (closed_) co_return closed_error();
   CHECK_EQ(target.size(), payload_bytes_);
   const Result<void> read = co_await read_exactly(target, Patience{.stall_max = stall_max});
@@ -184,8 +183,7 @@ Task<Result<void>> TcpConnection::read_exactly(std::span<std::byte> target, Pati
   co_return Result<void>();
 }
 
-Task<Result<std::size_t>> TcpConnection::read_some(
-    std::span<std::byte> target, Patience patience) {
+Task<Result<std::size_t>> TcpConnection::read_some(std::span<std::byte> target, Patience patience) {
   Operation<std::size_t> read(socket_.get_executor());
   socket_.async_read_some(asio::buffer(target.data(), target.size()), read.handler());
   const TimePoint give_up =

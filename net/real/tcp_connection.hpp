@@ -18,8 +18,8 @@ std::string to_string(const boost::asio::ip::tcp::endpoint& address);
 
 /// A connected socket that speaks frames. See Connection.
 ///
-/// Heads are read through a small buffer, so that a small frame costs one system call; a payload goes straight into its
-/// target but for the first few bytes that came with the head.
+/// Heads are read through a small buffer, so that a small frame costs one system call; a payload
+/// goes straight into its target but for the first few bytes that came with the head.
 class TcpConnection final : public Connection {
  public:
   TcpConnection(boost::asio::ip::tcp::socket socket, Clock& clock, const TcpOptions& options);
@@ -31,7 +31,9 @@ class TcpConnection final : public Connection {
   Task<Result<FrameHead>> receive_head(TimePoint deadline) override;
   Task<Result<void>> receive_payload(std::span<std::byte> target, Duration stall_max) override;
   void close() override;
+
   const std::string& peer() const override { return peer_; }
+
   LinkStats stats() const override;
 
  private:

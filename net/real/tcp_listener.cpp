@@ -17,8 +17,7 @@ constexpr Duration accept_retry = 100ms;
 
 }  // namespace
 
-TcpListener::TcpListener(
-    tcp::acceptor acceptor, Clock& clock, Log& log, const TcpOptions& options)
+TcpListener::TcpListener(tcp::acceptor acceptor, Clock& clock, Log& log, const TcpOptions& options)
     : acceptor_(std::move(acceptor)), clock_(clock), log_(log), options_(options) {
   const tcp::endpoint address = acceptor_.local_endpoint();
   local_ = Endpoint{.host = address.address().to_string(), .port = address.port()};

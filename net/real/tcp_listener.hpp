@@ -8,7 +8,8 @@
 
 namespace stagger {
 
-/// A listening socket. See Listener. When the process runs out of descriptors it logs so and tries again.
+/// A listening socket. See Listener. When the process runs out of descriptors it logs so and tries
+/// again.
 class TcpListener final : public Listener {
  public:
   TcpListener(
@@ -18,7 +19,9 @@ class TcpListener final : public Listener {
   TcpListener& operator=(const TcpListener&) = delete;
 
   Task<Result<std::unique_ptr<Connection>>> accept() override;
+
   Endpoint local() const override { return local_; }
+
   void close() override;
 
  private:

@@ -41,7 +41,8 @@ TimePoint share_of(TimePoint now, TimePoint deadline, std::size_t count) {
   return now + (deadline - now) / static_cast<Duration::rep>(count);
 }
 
-/// A port of our own range may be handed to the very socket that knocks at it: TCP then connects it to itself.
+/// A port of our own range may be handed to the very socket that knocks at it: TCP then connects it
+/// to itself.
 bool connected_to_itself(const tcp::socket& socket) {
   error_code error;
   const tcp::endpoint local = socket.local_endpoint(error);
@@ -54,8 +55,7 @@ bool connected_to_itself(const tcp::socket& socket) {
 TcpNetwork::TcpNetwork(asio::io_context& context, Clock& clock, Log& log, TcpOptions options)
     : context_(context), clock_(clock), log_(log), options_(options) {}
 
-Task<Result<std::vector<tcp::endpoint>>> TcpNetwork::resolve(
-    Endpoint remote, TimePoint deadline) {
+Task<Result<std::vector<tcp::endpoint>>> TcpNetwork::resolve(Endpoint remote, TimePoint deadline) {
   error_code not_numeric;
   const auto numeric = asio::ip::make_address(remote.host, not_numeric);
   if (!not_numeric) co_return std::vector<tcp::endpoint>{tcp::endpoint(numeric, remote.port)};
@@ -70,12 +70,12 @@ Task<Result<std::vector<tcp::endpoint>>> TcpNetwork::resolve(
     co_return connect_error(Errc::bad_address, remote, lookup.error().message());
   }
   std::vector<tcp::endpoint> addresses;
-  for (const auto& entry : lookup.value()) addresses.push_back(entry.endpoint());
+  for (const auto& entry : lookup.value())
+    addresses.push_back(entry.endpoint());
   co_return addresses;
 }
 
-Task<Result<std::unique_ptr<Connection>>> TcpNetwork::connect(
-    Endpoint remote, TimePoint deadline) {
+Task<Result<std::unique_ptr<Connection>>> TcpNetwork::connect(Endpoint remote, TimePoint deadline) {
   const Result<std::vector<tcp::endpoint>> addresses = co_await resolve(remote, deadline);
   if (!addresses) co_return addresses.error();
   std::string reasons;
@@ -97,12 +97,12 @@ Task<Result<std::unique_ptr<Connection>>> TcpNetwork::connect_address(
   socket.async_connect(address, opening.handler());
   // Leaving early closes the socket, and with it the attempt.
   if (!co_await opening.wait_until(clock_, deadline)) {
-    co_return Error{.code = Errc::deadline, .detail = to_string(address) + " did not answer in time"};
+    co_return Error{
+        .code = Errc::deadline, .detail = to_string(address) + " did not answer in time"};
   }
   if (opening.error()) {
     co_return Error{
-        .code = Errc::unreachable,
-        .detail = to_string(address) + ": " + opening.error().message()};
+        .code = Errc::unreachable, .detail = to_string(address) + ": " + opening.error().message()};
   }
   if (connected_to_itself(socket)) {
     co_return Error{
@@ -115,8 +115,8 @@ Task<Result<std::unique_ptr<Connection>>> TcpNetwork::connect_address(
 Result<std::unique_ptr<Listener>> TcpNetwork::listen(const Endpoint& local) {
   error_code error;
   tcp::resolver resolver(context_);
-  const auto found = resolver.resolve(
-      local.host, std::to_string(local.port), tcp::resolver::passive, error);
+  const auto found =
+      resolver.resolve(local.host, std::to_string(local.port), tcp::resolver::passive, error);
   if (error || found.empty()) return listen_error(local, error);
 
   const tcp::endpoint address = found.begin()->endpoint();

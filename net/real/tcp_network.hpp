@@ -14,10 +14,12 @@ namespace stagger {
 
 struct TcpOptions {
   FrameLimits limits;
-  /// The kernel's share of what was sent and has not left: small, so that the end of a turn is near the end of a send.
+  /// The kernel's share of what was sent and has not left: small, so that the end of a turn is near
+  /// the end of a send.
   int send_buffer_bytes = 512 << 10;
   int unsent_bytes_max = 128 << 10;  ///< TCP_NOTSENT_LOWAT
-  Duration user_timeout = 30s;       ///< unacknowledged bytes, or silence of the peer's machine, end the connection
+  Duration user_timeout =
+      30s;  ///< unacknowledged bytes, or silence of the peer's machine, end the connection
 };
 
 /// Frames over TCP.
@@ -26,7 +28,8 @@ struct TcpOptions {
 /// Owner:   RealHost.
 /// Thread:  the loop. listen() resolves names on it, which happens at start only.
 /// Cancel:  a cancelled connect() leaves nothing open.
-/// Failure: see Network; details name the address, the system's reason and, for a taken port, its owner.
+/// Failure: see Network; details name the address, the system's reason and, for a taken port, its
+/// owner.
 class TcpNetwork final : public Network {
  public:
   TcpNetwork(boost::asio::io_context& context, Clock& clock, Log& log, TcpOptions options);

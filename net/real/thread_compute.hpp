@@ -16,9 +16,10 @@ namespace stagger {
 /// The compute thread.
 ///
 /// Owner:   RealHost.
-/// Thread:  run() on the loop; work on the one thread. The mutex guards the queue between the two, the only one in net.
-/// Cancel:  work that has not begun is taken back; work that has is waited for.
-/// Failure: what `work` throws comes out of run(). More than `jobs_max` calls at once are a bug.
+/// Thread:  run() on the loop; work on the one thread. The mutex guards the queue between the two,
+/// the only one in net. Cancel:  work that has not begun is taken back; work that has is waited
+/// for. Failure: what `work` throws comes out of run(). More than `jobs_max` calls at once are a
+/// bug.
 class ThreadCompute final : public Compute {
  public:
   static constexpr std::size_t jobs_max = 1024;
