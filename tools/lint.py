@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Runs clang-tidy on all sources or on those that have changed, and leaves one result per file for ./run-tests."""
+"""Runs clang-tidy on all sources or on those that have changed, and reports each file as a case."""
 
 import argparse
 import concurrent.futures
@@ -15,16 +15,18 @@ CLANG_TIDY = "clang-tidy-19"
 # Asio files take half a minute each; ./run-tests --lint is the run that takes its time.
 CHANGED_FILES_MAX = 12
 # What g++ takes and clang does not.
-GCC_ONLY = {"-fcoroutines", "-Wlogical-op", "-Wduplicated-cond", "-Wduplicated-branches", "-Wuseless-cast"}
+GCC_ONLY = {
+    "-fcoroutines", "-Wlogical-op", "-Wduplicated-cond", "-Wduplicated-branches", "-Wuseless-cast"}
 
 
 def git(*arguments):
-    run = subprocess.run(["git", *arguments], cwd=ROOT, capture_output=True, text=True, check=False)
+    run = subprocess.run(
+        ["git", *arguments], cwd=ROOT, capture_output=True, text=True, check=False)
     return run.stdout.strip() if run.returncode == 0 else None
 
 
 def changed_files():
-    """Names of files that differ from where this branch left origin/main, or from the last commit but one."""
+    """Names of files that differ from where the branch left origin/main, or from HEAD~1."""
     base = git("merge-base", "HEAD", "origin/main") or git("rev-parse", "HEAD~1")
     if base is None:
         return set()
@@ -34,7 +36,7 @@ def changed_files():
 
 
 def clean_database(build):
-    """Writes the compile commands without g++'s own flags; their folder, and the project's sources in them."""
+    """Writes the compile commands without g++'s own flags; their folder, and our sources."""
     folder = build / "lint"
     folder.mkdir(exist_ok=True)
     entries = json.loads((build / "compile_commands.json").read_text(encoding="utf-8"))
@@ -54,7 +56,8 @@ def clean_database(build):
 
 def check(path, database):
     run = subprocess.run(
-        [CLANG_TIDY, "--quiet", "-p", str(database), "--extra-arg=-Wno-unknown-warning-option", str(path)],
+        [CLANG_TIDY, "--quiet", "-p", str(database),
+         "--extra-arg=-Wno-unknown-warning-option", str(path)],
         cwd=ROOT, capture_output=True, text=True, check=False)
     return run.returncode, run.stdout + run.stderr
 
@@ -71,7 +74,7 @@ def choose(names, which):
         return sorted(names)
     chosen = sorted(changed_files() & set(names))
     if len(chosen) > CHANGED_FILES_MAX:
-        print(f"lint: {len(chosen)} files have changed; the first {CHANGED_FILES_MAX} are checked now, "
+        print(f"lint: {len(chosen)} files have changed; {CHANGED_FILES_MAX} are checked now, "
               "all of them with --lint")
     return chosen[:CHANGED_FILES_MAX]
 
@@ -90,7 +93,8 @@ def main():
     print(f"lint: clang-tidy on {len(chosen)} files")
     cases = []
     with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
-        for name, (code, text) in zip(chosen, pool.map(lambda n: check(names[n], database), chosen)):
+        reports = pool.map(lambda name: check(names[name], database), chosen)
+        for name, (code, text) in zip(chosen, reports):
             if code != 0:
                 print(f"lint: {name}\n{text}")
             failures = [{"failure": text}] if code != 0 else []

@@ -1,8 +1,9 @@
 #!/usr/bin/env python3
 """Adds up what the tests have left behind and prints the closing line of ./run-tests.
 
-Two sources, so that nothing is lost: one JSON file per test program with each of its cases (tests/README.md says how
-they look), and Meson's own log, which also knows the programs that crashed, ran out of time or wrote no file.
+Two sources, so that nothing is lost: one JSON file per test program with each of its cases
+(tests/README.md says how they look), and Meson's own log, which also knows the programs that
+crashed, ran out of time or wrote no file.
 """
 
 import argparse

@@ -4,7 +4,8 @@
     if __name__ == "__main__":
         report.main()
 
-With STAGGER_TEST_RESULTS set, each case ends up in $STAGGER_TEST_RESULTS/<script>.json, where ./run-tests counts it.
+With STAGGER_TEST_RESULTS set, each case ends up in $STAGGER_TEST_RESULTS/<script>.json, where
+./run-tests counts it.
 With STAGGER_TEST_FILTER set, only cases whose name contains that text run.
 """
 

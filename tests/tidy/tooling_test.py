@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""The tools behind ./run-tests: a test that fails, crashes, hangs or runs nothing must never look like success."""
+"""The tools of ./run-tests: what fails, crashes, hangs or runs nothing never looks like success."""
 
 import json
 import os
@@ -79,7 +79,8 @@ class SumResults(unittest.TestCase):
 
     def test_a_plain_program_counts_by_its_exit_code(self):
         self.assertEqual(self.sum_up(program("plain")).line(), "1 passed, 0 failed")
-        self.assertEqual(self.sum_up(program("plain", "SKIP")).line(), "0 passed, 0 failed, 1 skipped")
+        self.assertEqual(
+            self.sum_up(program("plain", "SKIP")).line(), "0 passed, 0 failed, 1 skipped")
 
     def test_a_script_is_known_by_its_name(self):
         self.write("tidy", case("one"))
