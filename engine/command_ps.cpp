@@ -42,6 +42,9 @@ class PsProcess {
         control_(server_, registry_, role.host().clock) {}
 
   Task<void> run() {
+    if (const auto verdict = resolve(server_.options().policy)) {
+      for (const std::string& warning : verdict->warnings) role_.log().warning("policy", {{"warning", warning}});
+    }
     open();
     if (http_) role_.scope().spawn("http", http_->serve());
     role_.scope().spawn("progress", show_progress(role_.host().clock, server_, json_));

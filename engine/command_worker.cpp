@@ -37,7 +37,13 @@ ExitCode run_worker(const WorkerCommand& command) {
   const WorkerOptions options = worker_options(config, *model, last, command.rank);
   ComputeBackend backend(std::move(model), train, std::move(order), ComputeBackend::Options{});
   Worker worker(role.host(), options, backend);
-  role.run(worker.run(), [&worker] { worker.leave("signal"); });
+  role.run(worker.run(), [&worker, &role] {
+    if (worker.started()) {
+      worker.leave("signal");
+    } else {
+      role.scope().cancel();
+    }
+  });
   return ExitCode::success;
 }
 

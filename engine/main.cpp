@@ -59,9 +59,7 @@ ExitCode guarded(Command&& command) {
 void add_common(CLI::App& command, CommonOptions& options, std::vector<std::string>& sets) {
   command.add_option("config", options.config_path, "the run's TOML file")->required();
   command.add_option("--set", sets, "override a key of the config: table.key=value (repeatable)")
-      ->take_all()
-      ->expected(1)
-      ->trigger_on_parse();
+      ->allow_extra_args(false);
   command.add_flag("--json", options.json, "print the report as JSON");
 }
 

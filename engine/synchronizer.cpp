@@ -171,6 +171,12 @@ Task<void> Synchronizer::settle() {
 }
 
 Task<void> Synchronizer::final_round(const Plan& plan, Iteration last) {
+  if (plan.admission == Admission::slots) {
+    // All workers end at about the same time: each sends its whole replica in a turn as long as its slots of a period.
+    Duration turn{0};
+    for (const PlannedGroup& group : plan.groups) turn += group.slot.slot;
+    co_await host_.clock.sleep_until(host_.clock.now() + worker_.value() * turn);
+  }
   for (std::uint32_t g = 0; g < groups_.size(); ++g) {
     const GroupId group(g);
     if (keeps_snapshot(plan.policy)) {

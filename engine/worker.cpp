@@ -1,5 +1,6 @@
 #include "engine/worker.hpp"
 
+#include <string>
 #include <utility>
 
 #include "engine/layer_times.hpp"
@@ -34,7 +35,7 @@ Task<void> Worker::profile() {
 
 Task<void> Worker::train() {
   const Begin begin = co_await client_.begin(options_.client.timeouts.join);
-  for (const Plan& plan : begin.plans) plans_.add(plan);
+  for (const Plan& plan : begin.plans) accept(plan);
   last_iteration_ = begin.last_iteration;
   synchronizer_ = std::make_unique<Synchronizer>(host_, client_, rank_, scope_);
   synchronizer_->bind(backend_.parameters(), plans_.latest(), options_.sgd.momentum != 0.0F);
@@ -154,6 +155,29 @@ Task<void> Worker::end_training() {
   scope_.cancel();  // heartbeats sleep; nothing else is left
 }
 
+/// A plan comes from the PS: what it may get wrong is refused here, not met as a broken invariant later.
+void Worker::accept(const Plan& plan) {
+  const bool fits =
+      plans_.empty() ? plan.first_iteration.value() >= 1
+                     : plans_.latest().version < plan.version &&
+                           plans_.latest().first_iteration <= plan.first_iteration &&
+                           plans_.latest().groups.size() == plan.groups.size();
+  std::size_t end = backend_.layers();
+  bool partition = !plan.groups.empty();
+  for (const PlannedGroup& group : plan.groups) {
+    partition = partition && group.range.layers.end == end && group.range.layers.begin < end;
+    end = group.range.layers.begin;
+  }
+  if (fits && partition && end == 0) {
+    plans_.add(plan);
+    return;
+  }
+  throw ClientFailure(
+      ClientFailure::Kind::refused,
+      "plan version " + std::to_string(plan.version.value()) + " of the PS does not fit this worker: " +
+          (fits ? "its groups are no partition of the layers" : "it does not follow the last plan"));
+}
+
 void Worker::leave(std::string reason) {
   leave_reason_ = std::move(reason);
   leaving_ = true;
@@ -167,7 +191,7 @@ void Worker::prepared(const Prepare& /*prepare*/, Iteration hold) {
 }
 
 void Worker::committed(const Commit& commit) {
-  for (const Plan& plan : commit.plan) plans_.add(plan);
+  for (const Plan& plan : commit.plan) accept(plan);
   if (commit.last_iteration.value() > 0) last_iteration_ = commit.last_iteration;
   hold_ = Iteration(0);
   hold_lifted_.set();

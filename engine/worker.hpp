@@ -44,6 +44,9 @@ class Worker final : private ClientEvents {
   /// Leaves after the iteration under way, with a farewell; the others go on.
   void leave(std::string reason);
 
+  /// Whether training has begun; before that there is nothing to take leave from.
+  bool started() const { return synchronizer_ != nullptr; }
+
   WorkerId rank() const { return rank_; }
   Iteration iteration() const { return iteration_; }
 
@@ -58,6 +61,7 @@ class Worker final : private ClientEvents {
   Task<void> backward(const Plan& plan, Iteration iteration);
   Task<void> await_permission(Iteration iteration);
   Task<void> end_training();
+  void accept(const Plan& plan);
   Task<void> backward_group(const Plan& plan, GroupId group, Iteration iteration);
   Task<Duration> timed(std::function<void()> work, Duration nominal);
 

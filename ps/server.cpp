@@ -235,6 +235,7 @@ ServerStatus Server::status() const {
   ServerStatus status;
   status.started = started();
   status.last_iteration = options_.last_iteration;
+  status.iteration = reached_;
   status.pushes_in_flight = static_cast<std::uint32_t>(in_flight_.size());
   status.pushes_in_flight_max = in_flight_max_;
   status.rounds_closed = aggregator_ ? aggregator_->rounds_closed() : 0;

@@ -202,6 +202,7 @@ class Server {
   std::uint32_t in_flight_max_ = 0;
   std::map<GroupId, TimePoint> round_opened_at_;
   WorkerId last_pusher_;
+  Iteration reached_;  ///< the furthest that pushes show
   bool abandoned_ = false;
   bool stop_wanted_ = false;  ///< before the start; later a stop is a change
   ServerTotals totals_;

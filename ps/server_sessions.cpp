@@ -206,6 +206,9 @@ void Server::push_received(WorkerId worker, ChunkId id, std::size_t bytes) {
   metrics_.push_bytes_total.at(id.round.group.value()).add(amount);
   metrics_.ingress_bytes_total.add(amount);
   last_pusher_ = worker;
+  // Heartbeats tell progress now and then; a push tells it at once.
+  const Iteration finished(std::min(id.round.iteration.value() - 1, options_.last_iteration.value()));
+  reached_ = std::max(reached_, finished);
 }
 
 void Server::skipped_nonfinite(WorkerId worker, ChunkId id) {
