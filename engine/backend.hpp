@@ -13,8 +13,8 @@ namespace stagger {
 /// What a worker computes with: a model on this machine's processor (compute_backend.hpp).
 ///
 /// For:     Worker.
-/// Owner:   the command. Thread: everything but the constants runs on the compute thread, one call at a time.
-/// Failure: exceptions end the worker.
+/// Owner:   the command. Thread: everything but the constants runs on the compute thread, one call
+/// at a time. Failure: exceptions end the worker.
 class Backend {
  public:
   virtual ~Backend() = default;
@@ -25,7 +25,8 @@ class Backend {
   /// Which memory the parameters and gradients are; may change between iterations.
   virtual void bind(Arena& values, Arena& gradients) = 0;
 
-  /// Makes the rank's minibatch of this iteration the current one; its size (0: nothing for this rank).
+  /// Makes the rank's minibatch of this iteration the current one; its size (0: nothing for this
+  /// rank).
   virtual std::size_t load(Iteration iteration, WorkerId rank) = 0;
 
   virtual void forward(LayerRange layers) = 0;

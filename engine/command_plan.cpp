@@ -56,7 +56,8 @@ ExitCode show_plan(const PlanCommand& command) {
        .policy = verdict->policy,
        .grouping = grouping_options(config),
        .admission = config.slots.admission});
-  for (const std::string& warning : verdict->warnings) fmt::print(stderr, "warning: {}\n", warning);
+  for (const std::string& warning : verdict->warnings)
+    fmt::print(stderr, "warning: {}\n", warning);
   fmt::print("{}", command.common.json ? plan_json(plan, layers) : plan_text(plan, layers));
   return ExitCode::success;
 }

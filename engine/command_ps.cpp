@@ -43,7 +43,8 @@ class PsProcess {
 
   Task<void> run() {
     if (const auto verdict = resolve(server_.options().policy)) {
-      for (const std::string& warning : verdict->warnings) role_.log().warning("policy", {{"warning", warning}});
+      for (const std::string& warning : verdict->warnings)
+        role_.log().warning("policy", {{"warning", warning}});
     }
     open();
     if (http_) role_.scope().spawn("http", http_->serve());

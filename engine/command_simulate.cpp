@@ -44,7 +44,8 @@ ExitCode run_simulation(const SimulateCommand& command) {
     fmt::print("{}\n", report.dump(2));
     return ExitCode::success;
   }
-  for (const auto& [key, value] : report.items()) fmt::print("{:<22}{}\n", key, value.dump());
+  for (const auto& [key, value] : report.items())
+    fmt::print("{:<22}{}\n", key, value.dump());
   return ExitCode::success;
 }
 

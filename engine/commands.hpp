@@ -8,7 +8,8 @@
 #include "engine/config.hpp"
 #include "engine/exit_code.hpp"
 
-/// The commands of the program. main.cpp parses the command line, calls one, and prints what it throws.
+/// The commands of the program. main.cpp parses the command line, calls one, and prints what it
+/// throws.
 namespace stagger {
 
 /// What every command that reads a config takes.
@@ -20,8 +21,8 @@ struct CommonOptions {
 
 struct WorkerCommand {
   CommonOptions common;
-  std::int32_t rank = -1;           ///< -1: the PS assigns one
-  std::optional<std::string> ps;    ///< overrides cluster.ps
+  std::int32_t rank = -1;         ///< -1: the PS assigns one
+  std::optional<std::string> ps;  ///< overrides cluster.ps
 };
 
 struct PlanCommand {
@@ -41,10 +42,12 @@ struct SimulateCommand {
   double latency_seconds = 50e-6;
 };
 
-/// The whole job on this machine: the PS and every worker as processes of their own. `program` is this executable.
+/// The whole job on this machine: the PS and every worker as processes of their own. `program` is
+/// this executable.
 ExitCode run_job(const CommonOptions& options, const std::string& program);
 
-/// One role. A PS that was told to ends when its last worker has left; a worker when training has ended.
+/// One role. A PS that was told to ends when its last worker has left; a worker when training has
+/// ended.
 ExitCode run_ps(const CommonOptions& options);
 ExitCode run_worker(const WorkerCommand& command);
 

@@ -20,12 +20,19 @@ class ComputeBackend final : public Backend {
       std::unique_ptr<Model> model, const Dataset& dataset, BatchOrder order, Options options);
 
   const std::vector<ParameterInfo>& parameters() const override { return model_->parameters(); }
+
   std::size_t layers() const override { return model_->layer_names().size(); }
+
   void bind(Arena& values, Arena& gradients) override { model_->bind(values, gradients); }
+
   std::size_t load(Iteration iteration, WorkerId rank) override;
+
   void forward(LayerRange layers) override { model_->forward(layers); }
+
   double loss() override { return model_->loss(); }
+
   void backward(LayerRange layers) override { model_->backward(layers); }
+
   Duration forward_time(LayerRange layers) const override;
   Duration backward_time(LayerRange layers) const override;
 

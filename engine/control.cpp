@@ -60,10 +60,7 @@ HttpResponse text(std::string body, std::string_view content_type = "text/plain;
 
 HttpResponse json(std::string body) {
   return {
-      .status = 200,
-      .content_type = "application/json",
-      .body = std::move(body),
-      .headers = {}};
+      .status = 200, .content_type = "application/json", .body = std::move(body), .headers = {}};
 }
 
 /// 404 or 405 for what no route takes; nothing for a request that one does.
@@ -77,7 +74,8 @@ std::optional<HttpResponse> reject(const HttpRequest& request) {
     return response;
   }
   std::string known;
-  for (const Route& route : routes) known += fmt::format(" {}", route.path);
+  for (const Route& route : routes)
+    known += fmt::format(" {}", route.path);
   return problem(404, "no such resource; there are" + known);
 }
 

@@ -14,7 +14,8 @@ struct Evaluation {
   std::size_t samples = 0;
 };
 
-/// The whole data set through the model with these parameters, in batches of at most the model's batch_max.
+/// The whole data set through the model with these parameters, in batches of at most the model's
+/// batch_max.
 Evaluation evaluate(Model& model, std::size_t batch_max, const Arena& values, const Dataset& data);
 
 }  // namespace stagger

@@ -2,7 +2,8 @@
 
 namespace stagger {
 
-/// What the program's exit status means. Documented in README.md; a test holds the two against each other.
+/// What the program's exit status means. Documented in README.md; a test holds the two against each
+/// other.
 enum class ExitCode : int {
   success = 0,
   failure = 1,          ///< an error without a code of its own

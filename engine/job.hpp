@@ -13,7 +13,8 @@
 #include "net/storage.hpp"
 #include "ps/server.hpp"
 
-/// From a config to the options of each role. Both roles derive the same numbers from the same config.
+/// From a config to the options of each role. Both roles derive the same numbers from the same
+/// config.
 namespace stagger {
 
 /// A data file that is missing or wrong.
@@ -31,7 +32,8 @@ Dataset load_train_data(const Storage& storage, const Config& config);
 Dataset load_test_data(const Storage& storage, const Config& config);
 
 /// The model of the config for the data's shape.
-std::unique_ptr<Model> build_model(const Config& config, const Dataset& data, std::size_t batch_max);
+std::unique_ptr<Model> build_model(
+    const Config& config, const Dataset& data, std::size_t batch_max);
 
 /// The initial center: equal for all, from the job's seed.
 Arena initial_center(const Model& model, std::uint64_t seed);

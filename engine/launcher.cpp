@@ -3,7 +3,6 @@
 #include <csignal>
 #include <utility>
 
-#include <boost/asio/this_coro.hpp>
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
@@ -23,9 +22,9 @@ bool ends_job(int code) {
 
 }  // namespace
 
-Launcher::Launcher(Host host, boost::asio::io_context& context, Options options)
-    : host_(std::move(host)),
-      context_(context),
+Launcher::Launcher(RealHost& real, Options options)
+    : host_(real.host()),
+      real_(real),
       options_(std::move(options)),
       files_(host_.storage, run_directory(options_.config)),
       scope_(host_.executor, "launcher") {}
@@ -33,7 +32,7 @@ Launcher::Launcher(Host host, boost::asio::io_context& context, Options options)
 std::unique_ptr<Process> Launcher::start(std::vector<std::string> words, const std::string& name) {
   words.insert(words.begin(), options_.program);
   auto process = Process::start(
-      context_,
+      real_.context(),
       {.argv = std::move(words),
        .environment = {},
        .output_path = files_.path(name + ".log"),
@@ -52,7 +51,12 @@ Task<void> Launcher::run() {
   if (!ps_address.empty()) {
     for (std::uint32_t rank = 0; rank < options_.config.cluster.workers; ++rank) {
       workers_.push_back(start(
-          {"worker", files_.path("config.toml"), "--ps", ps_address, "--rank", std::to_string(rank)},
+          {"worker",
+           files_.path("config.toml"),
+           "--ps",
+           ps_address,
+           "--rank",
+           std::to_string(rank)},
           fmt::format("worker-{}", rank)));
       scope_.spawn(fmt::format("worker {}", rank), watch_worker(rank));
     }
@@ -82,8 +86,7 @@ Task<void> Launcher::watch_worker(std::uint32_t rank) {
   const int code = co_await workers_[rank]->wait();
   if (code == 0) co_return;
   const std::string name = fmt::format("worker-{}", rank);
-  fmt::print(
-      stderr, "stagger: worker {} ended with {}: {}\n", rank, code, last_line(name));
+  fmt::print(stderr, "stagger: worker {} ended with {}: {}\n", rank, code, last_line(name));
   if (!ends_job(code) || stopping_) co_return;
   if (outcome_ == ExitCode::success) outcome_ = static_cast<ExitCode>(code);
   stop();
@@ -93,7 +96,8 @@ std::string Launcher::last_line(const std::string& name) const {
   const auto bytes = host_.storage.read(files_.path(name + ".log"));
   if (!bytes) return describe(bytes.error());
   std::string text(reinterpret_cast<const char*>(bytes->data()), bytes->size());
-  while (!text.empty() && text.back() == '\n') text.pop_back();
+  while (!text.empty() && text.back() == '\n')
+    text.pop_back();
   const std::string line = text.substr(text.rfind('\n') + 1);
   return fmt::format("{} ({})", line, files_.path(name + ".log"));
 }
@@ -119,7 +123,7 @@ ExitCode run_job(const CommonOptions& options, const std::string& program) {
         run_directory(config));
     std::fflush(stdout);
   }
-  Launcher launcher(role.host(), role.context(), {program, config, options.json});
+  Launcher launcher(role.real(), {program, config, options.json});
   role.run(launcher.run(), [&launcher] { launcher.stop(); });
   return launcher.outcome();
 }

@@ -5,13 +5,12 @@
 #include <string>
 #include <vector>
 
-#include <boost/asio/io_context.hpp>
-
 #include "engine/config.hpp"
 #include "engine/exit_code.hpp"
 #include "engine/run_files.hpp"
 #include "net/host.hpp"
 #include "net/real/process.hpp"
+#include "net/real/real_host.hpp"
 #include "net/scope.hpp"
 
 namespace stagger {
@@ -19,10 +18,11 @@ namespace stagger {
 /// Starts a job's processes on this machine, watches them, and ends with them.
 ///
 /// For:     `stagger run`.
-/// Owner:   the command; host and context outlive it.
+/// Owner:   the command; the host outlives it.
 /// Thread:  the loop.
 /// Cancel:  the processes die with the launcher, also when it is killed.
-/// Failure: a PS that does not start, and a worker that was refused or misconfigured, end the job with their exit code. A
+/// Failure: a PS that does not start, and a worker that was refused or misconfigured, end the job
+/// with their exit code. A
 ///          worker that crashes does not: the others go on without it, and the report names it.
 class Launcher {
  public:
@@ -32,7 +32,7 @@ class Launcher {
     bool json = false;
   };
 
-  Launcher(Host host, boost::asio::io_context& context, Options options);
+  Launcher(RealHost& real, Options options);
 
   Task<void> run();
 
@@ -48,7 +48,7 @@ class Launcher {
   std::unique_ptr<Process> start(std::vector<std::string> words, const std::string& name);
 
   Host host_;
-  boost::asio::io_context& context_;
+  RealHost& real_;
   Options options_;
   RunFiles files_;
   TaskScope scope_;

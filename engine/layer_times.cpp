@@ -32,7 +32,8 @@ Task<void> LayerTimes::measure(std::uint64_t repeats, WorkerId rank) {
   Arena scratch_gradients(scratch.layout());
   initialize(scratch, host_.seed);
   backend_.bind(scratch, scratch_gradients);
-  for (std::uint64_t repeat = 0; repeat < repeats; ++repeat) co_await run_once(rank);
+  for (std::uint64_t repeat = 0; repeat < repeats; ++repeat)
+    co_await run_once(rank);
   for (std::size_t layer = 0; layer < backend_.layers(); ++layer) {
     profile_.forward.push_back(median(forward_[layer]));
     profile_.backward.push_back(median(backward_[layer]));
@@ -40,18 +41,26 @@ Task<void> LayerTimes::measure(std::uint64_t repeats, WorkerId rank) {
 }
 
 Task<void> LayerTimes::run_once(WorkerId rank) {
-  std::function<void()> load = [this, rank] { backend_.load(Iteration(1), rank); };
+  std::function<void()> load = [this, rank] {
+    backend_.load(Iteration(1), rank);
+  };
   co_await timed(std::move(load), Duration{0});
   for (std::size_t layer = 0; layer < backend_.layers(); ++layer) {
     const LayerRange range{layer, layer + 1};
-    std::function<void()> work = [this, range] { backend_.forward(range); };
+    std::function<void()> work = [this, range] {
+      backend_.forward(range);
+    };
     forward_[layer].push_back(co_await timed(std::move(work), backend_.forward_time(range)));
   }
-  std::function<void()> loss = [this] { backend_.loss(); };
+  std::function<void()> loss = [this] {
+    backend_.loss();
+  };
   co_await timed(std::move(loss), Duration{0});
   for (std::size_t layer = backend_.layers(); layer-- > 0;) {
     const LayerRange range{layer, layer + 1};
-    std::function<void()> work = [this, range] { backend_.backward(range); };
+    std::function<void()> work = [this, range] {
+      backend_.backward(range);
+    };
     backward_[layer].push_back(co_await timed(std::move(work), backend_.backward_time(range)));
   }
 }

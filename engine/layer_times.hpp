@@ -13,7 +13,8 @@ namespace stagger {
 /// Measures each layer's forward and backward on scratch parameters: it trains nothing.
 ///
 /// For:     Worker before iteration 1, and `stagger plan`.
-/// Owner:   either; host and backend outlive it. Thread: the loop; the work runs on the compute thread.
+/// Owner:   either; host and backend outlive it. Thread: the loop; the work runs on the compute
+/// thread.
 class LayerTimes {
  public:
   LayerTimes(Host host, Backend& backend);

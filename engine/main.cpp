@@ -1,5 +1,5 @@
-#include <cstdlib>
 #include <cstdint>
+#include <cstdlib>
 #include <exception>
 #include <optional>
 #include <string>
@@ -20,9 +20,12 @@ namespace {
 
 ExitCode code_of(ServerFailure::Kind kind) {
   switch (kind) {
-    case ServerFailure::Kind::members_missing: return ExitCode::members_missing;
-    case ServerFailure::Kind::workers_lost: return ExitCode::workers_lost;
-    case ServerFailure::Kind::listen_failed: return ExitCode::address_in_use;
+    case ServerFailure::Kind::members_missing:
+      return ExitCode::members_missing;
+    case ServerFailure::Kind::workers_lost:
+      return ExitCode::workers_lost;
+    case ServerFailure::Kind::listen_failed:
+      return ExitCode::address_in_use;
   }
   return ExitCode::failure;
 }
@@ -75,7 +78,12 @@ void apply_sets(CommonOptions& options, const std::vector<std::string>& sets) {
 
 /// The rank as the launcher of a cluster gives it.
 constexpr const char* rank_variables[] = {
-    "STAGGER_RANK", "SLURM_PROCID", "OMPI_COMM_WORLD_RANK", "PMI_RANK", "JOB_COMPLETION_INDEX", "RANK"};
+    "STAGGER_RANK",
+    "SLURM_PROCID",
+    "OMPI_COMM_WORLD_RANK",
+    "PMI_RANK",
+    "JOB_COMPLETION_INDEX",
+    "RANK"};
 
 std::int32_t rank_from_environment() {
   for (const char* name : rank_variables) {
@@ -132,7 +140,8 @@ class CommandLine {
   }
 
   void add_run() {
-    run_ = app_.add_subcommand("run", "the whole job on this machine: one PS and all workers as processes");
+    run_ = app_.add_subcommand(
+        "run", "the whole job on this machine: one PS and all workers as processes");
     add_common(*run_, common_, sets_);
     run_->footer("Example: stagger run configs/quickstart.toml --set sync.period=4");
   }
@@ -143,11 +152,12 @@ class CommandLine {
     ps_->footer("Example: stagger ps configs/quickstart.toml --set cluster.listen=0.0.0.0:7000");
     worker_ = app_.add_subcommand("worker", "one worker");
     add_common(*worker_, common_, sets_);
-    worker_->add_option(
-        "--rank",
-        rank_,
-        "this worker's rank; else STAGGER_RANK, SLURM_PROCID, OMPI_COMM_WORLD_RANK, PMI_RANK, "
-        "JOB_COMPLETION_INDEX or RANK; else the PS assigns one")
+    worker_
+        ->add_option(
+            "--rank",
+            rank_,
+            "this worker's rank; else STAGGER_RANK, SLURM_PROCID, OMPI_COMM_WORLD_RANK, PMI_RANK, "
+            "JOB_COMPLETION_INDEX or RANK; else the PS assigns one")
         ->check(CLI::NonNegativeNumber);
     worker_->add_option("--ps", ps_address_, "address of the PS, host:port")->envname("STAGGER_PS");
     worker_->footer("Example: stagger worker configs/quickstart.toml --ps 10.0.0.1:7000 --rank 2");
@@ -157,7 +167,9 @@ class CommandLine {
     plan_ = app_.add_subcommand("plan", "groups, due table, windows and slots of a config");
     add_common(*plan_, common_, sets_);
     plan_->add_option(
-        "--profile", profile_path_, "layer times: name,params,bytes,t_fwd_us,t_bwd_us, forward order");
+        "--profile",
+        profile_path_,
+        "layer times: name,params,bytes,t_fwd_us,t_bwd_us, forward order");
     plan_->footer("Example: stagger plan configs/quickstart.toml --set sync.period=4 --json");
   }
 
@@ -165,7 +177,9 @@ class CommandLine {
     evaluate_ = app_.add_subcommand("evaluate", "accuracy of a saved center on the test data");
     add_common(*evaluate_, common_, sets_);
     evaluate_->add_option("--model", model_path_, "a safetensors file; default: the run's");
-    evaluate_->footer("Example: stagger evaluate configs/quickstart.toml --model runs/quickstart/model.safetensors");
+    evaluate_->footer(
+        "Example: stagger evaluate configs/quickstart.toml --model "
+        "runs/quickstart/model.safetensors");
   }
 
   void add_simulate() {
@@ -176,7 +190,9 @@ class CommandLine {
         ->check(CLI::PositiveNumber);
     simulate_->add_option("--latency-us", latency_us_, "of every link, microseconds")
         ->check(CLI::NonNegativeNumber);
-    simulate_->footer("Example: stagger simulate configs/quickstart.toml --bandwidth 2e8 --set job.iterations=60");
+    simulate_->footer(
+        "Example: stagger simulate configs/quickstart.toml --bandwidth 2e8 --set "
+        "job.iterations=60");
   }
 
   CLI::App app_{"Stagger: distributed training with interleaved communication"};

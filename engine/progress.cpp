@@ -40,7 +40,8 @@ Task<void> show_progress(Clock& clock, const Server& server, bool quiet) {
     const double rate = static_cast<double>(status.samples - last_samples) / seconds;
     const double elapsed = to_seconds(now - server.totals().started_at);
     const auto done = static_cast<double>(std::max<std::uint64_t>(status.iteration.value(), 1));
-    const double left = elapsed / done * (static_cast<double>(status.last_iteration.value()) - done);
+    const double left =
+        elapsed / done * (static_cast<double>(status.last_iteration.value()) - done);
     const auto text =
         progress_text(status, server.plans().latest().policy.period, rate, std::max(left, 0.0));
     fmt::print("{}{}{}", terminal ? "\r\033[K" : "", text, terminal ? "" : "\n");

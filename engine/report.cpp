@@ -180,7 +180,8 @@ std::string plan_text(const Plan& plan, std::span<const LayerProfile> layers) {
     total = std::max(total, to_microseconds(group.slot.current + group.slot.window));
   }
   std::string text = fmt::format(
-      "{}: T={}, {} workers, alpha={:.4g}, beta={:.4g}, {} groups (0 is the output side), admission {}\n\n"
+      "{}: T={}, {} workers, alpha={:.4g}, beta={:.4g}, {} groups (0 is the output side), "
+      "admission {}\n\n"
       "{:>5}  {:>10}  {:>10}  {:>10}  {:>10}  {:<12}  {:<{}}  layers\n",
       to_string(plan.policy.strategy),
       plan.policy.period,

@@ -24,7 +24,8 @@ std::string report_json(const RunFacts& facts);
 /// The same for people, a few lines.
 std::string report_text(const std::string& report_json);
 
-/// `plan --json`: per group index, layers, bytes, due (iterations of the first period), cur_us, window_us, slot_us.
+/// `plan --json`: per group index, layers, bytes, due (iterations of the first period), cur_us,
+/// window_us, slot_us.
 std::string plan_json(const Plan& plan, std::span<const LayerProfile> layers);
 
 /// The same as a table, with a picture of the windows.

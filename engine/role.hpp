@@ -13,20 +13,26 @@
 
 namespace stagger {
 
-/// What every role's process consists of: a log on standard error, the real host, one scope, signals.
+/// What every role's process consists of: a log on standard error, the real host, one scope,
+/// signals.
 ///
 /// Owner:   the command. Thread: main's.
-/// The first SIGINT or SIGTERM calls `on_signal`; a second one ends the process at once with ExitCode::interrupted.
+/// The first SIGINT or SIGTERM calls `on_signal`; a second one ends the process at once with
+/// ExitCode::interrupted.
 class Role {
  public:
   Role(const std::string& component, std::uint64_t seed);
 
   Host host() { return real_.host(); }
-  boost::asio::io_context& context() { return real_.context(); }
+
+  RealHost& real() { return real_; }
+
   Log& log() { return log_; }
+
   TaskScope& scope() { return scope_; }
 
-  /// Runs the loop until `main` has ended; then cancels what else is in the scope. Rethrows the first failure.
+  /// Runs the loop until `main` has ended; then cancels what else is in the scope. Rethrows the
+  /// first failure.
   void run(Task<void> main, std::function<void()> on_signal);
 
  private:

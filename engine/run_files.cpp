@@ -7,7 +7,8 @@ namespace stagger {
 void RunFiles::archive_earlier() {
   if (!storage_.exists(path("endpoints.json"))) return;
   std::uint64_t number = 1;
-  while (storage_.exists(directory_ + "." + std::to_string(number))) ++number;
+  while (storage_.exists(directory_ + "." + std::to_string(number)))
+    ++number;
   const auto moved = storage_.rename(directory_, directory_ + "." + std::to_string(number));
   if (!moved) throw StorageError(describe(moved.error()));
 }

@@ -9,16 +9,19 @@
 
 namespace stagger {
 
-/// The files of one run, below its directory. A failed write throws StorageError naming the path and the reason.
+/// The files of one run, below its directory. A failed write throws StorageError naming the path
+/// and the reason.
 class RunFiles {
  public:
   RunFiles(Storage& storage, std::string directory)
       : storage_(storage), directory_(std::move(directory)) {}
 
-  /// Moves what an earlier run left in the directory to `<directory>.1`, `.2`, …: nothing is written over.
+  /// Moves what an earlier run left in the directory to `<directory>.1`, `.2`, …: nothing is
+  /// written over.
   void archive_earlier();
 
   std::string path(const std::string& name) const { return directory_ + "/" + name; }
+
   void write(const std::string& name, const std::string& text);
   void write_bytes(const std::string& name, std::span<const std::byte> bytes);
 

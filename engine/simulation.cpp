@@ -49,7 +49,8 @@ SimulationResult simulate(
   Config config = original;
   config.cluster.ps = {.host = "ps", .port = 7000};
   config.cluster.listen = config.cluster.ps;
-  SimWorld world(options.seed, {.fabric = {}, .compute_jitter = options.compute_jitter, .log_sink = {}});
+  SimWorld world(
+      options.seed, {.fabric = {}, .compute_jitter = options.compute_jitter, .log_sink = {}});
   world.add_node("ps", options.node);
   for (std::uint32_t rank = 0; rank < config.cluster.workers; ++rank) {
     world.add_node(fmt::format("worker{}", rank), options.node);

@@ -8,7 +8,9 @@ namespace stagger {
 
 namespace {
 
-bool keeps_center(const SyncPolicy& policy) { return !policy.pushes_gradients(); }
+bool keeps_center(const SyncPolicy& policy) {
+  return !policy.pushes_gradients();
+}
 
 bool keeps_snapshot(const SyncPolicy& policy) {
   return !policy.pushes_gradients() && policy.rule != UpdateRule::post_step;
@@ -27,7 +29,8 @@ Synchronizer::Synchronizer(Host host, Client& client, WorkerId worker, TaskScope
 void Synchronizer::bind(
     const std::vector<ParameterInfo>& parameters, const Plan& plan, bool momentum) {
   std::vector<LayerRange> ranges;
-  for (const PlannedGroup& group : plan.groups) ranges.push_back(group.range.layers);
+  for (const PlannedGroup& group : plan.groups)
+    ranges.push_back(group.range.layers);
   const ArenaLayout layout(parameters, ranges);
   values_ = Arena(layout);
   gradients_ = Arena(layout);
@@ -45,7 +48,8 @@ void Synchronizer::bind(
 }
 
 Task<void> Synchronizer::adopt_center(const Plan& plan) {
-  for (std::uint32_t g = 0; g < groups_.size(); ++g) co_await client_.await_reply(GroupId(g));
+  for (std::uint32_t g = 0; g < groups_.size(); ++g)
+    co_await client_.await_reply(GroupId(g));
   if (keeps_center(plan.policy)) values_.assign(center_);
 }
 
@@ -88,7 +92,10 @@ void Synchronizer::apply_reply(GroupId group) {
     cpu::elastic_mix(values_.group(g), std::as_const(center_).group(g), alpha);
   } else {
     cpu::elastic_pull(
-        values_.group(g), std::as_const(snapshot_).group(g), std::as_const(center_).group(g), alpha);
+        values_.group(g),
+        std::as_const(snapshot_).group(g),
+        std::as_const(center_).group(g),
+        alpha);
   }
 }
 
@@ -151,7 +158,8 @@ Task<void> Synchronizer::exchange_group(const Plan& plan, RoundId round) {
 
 Task<void> Synchronizer::await_turn(const Plan& plan, RoundId round, TimePoint ready_at) {
   if (plan.admission != Admission::slots) co_return;
-  // Clock "local": the slot counts from this worker's own ready time; its position is its rank under rule `paper`.
+  // Clock "local": the slot counts from this worker's own ready time; its position is its rank
+  // under rule `paper`.
   const Duration slot = plan.groups[round.group.value()].slot.slot;
   const TimePoint begin = ready_at + worker_.value() * slot;
   co_await host_.clock.sleep_until(begin);
@@ -172,9 +180,11 @@ Task<void> Synchronizer::settle() {
 
 Task<void> Synchronizer::final_round(const Plan& plan, Iteration last) {
   if (plan.admission == Admission::slots) {
-    // All workers end at about the same time: each sends its whole replica in a turn as long as its slots of a period.
+    // All workers end at about the same time: each sends its whole replica in a turn as long as its
+    // slots of a period.
     Duration turn{0};
-    for (const PlannedGroup& group : plan.groups) turn += group.slot.slot;
+    for (const PlannedGroup& group : plan.groups)
+      turn += group.slot.slot;
     co_await host_.clock.sleep_until(host_.clock.now() + worker_.value() * turn);
   }
   for (std::uint32_t g = 0; g < groups_.size(); ++g) {
@@ -186,7 +196,8 @@ Task<void> Synchronizer::final_round(const Plan& plan, Iteration last) {
     open(plan, {group, last.next()});
     co_await client_.push(group);
   }
-  for (std::uint32_t g = 0; g < groups_.size(); ++g) co_await client_.await_reply(GroupId(g));
+  for (std::uint32_t g = 0; g < groups_.size(); ++g)
+    co_await client_.await_reply(GroupId(g));
 }
 
 }  // namespace stagger

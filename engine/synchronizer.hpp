@@ -17,15 +17,16 @@
 
 namespace stagger {
 
-/// Keeps one replica together with the center: what is pushed when, what must have landed before compute goes on.
+/// Keeps one replica together with the center: what is pushed when, what must have landed before
+/// compute goes on.
 ///
 /// For:     Worker, which calls it around each group's forward and backward.
-/// Owner:   Worker. Thread: the loop, except step() and apply_reply(), which run on the compute thread.
-/// Cancel:  exchanges run in the worker's scope.
-/// Failure: ClientFailure through that scope.
+/// Owner:   Worker. Thread: the loop, except step() and apply_reply(), which run on the compute
+/// thread. Cancel:  exchanges run in the worker's scope. Failure: ClientFailure through that scope.
 ///
-/// Memory beside weights and gradients: velocity (momentum), center (elastic rules), snapshot (old_center and fresh_center:
-/// what is on the wire is the w before the step, which lives until its reply has come).
+/// Memory beside weights and gradients: velocity (momentum), center (elastic rules), snapshot
+/// (old_center and fresh_center: what is on the wire is the w before the step, which lives until
+/// its reply has come).
 class Synchronizer {
  public:
   Synchronizer(Host host, Client& client, WorkerId worker, TaskScope& scope);
@@ -37,12 +38,14 @@ class Synchronizer {
   Task<void> adopt_center(const Plan& plan);
 
   Arena& values() { return values_; }
+
   Arena& gradients() { return gradients_; }
 
   /// Starts the communication tasks of the groups that are due; each awaits its group's backward.
   void begin_iteration(const Plan& plan, Iteration iteration);
 
-  /// Whether a reply must land, and be applied, before this group's forward (fresh_center, post_step, bsp).
+  /// Whether a reply must land, and be applied, before this group's forward (fresh_center,
+  /// post_step, bsp).
   bool reply_before_forward(GroupId group) const { return groups_[group.value()]->pull_pending; }
 
   /// Waits for that reply.
@@ -51,7 +54,8 @@ class Synchronizer {
   /// Compute thread, after before_forward(): the elastic step of a reply that has landed.
   void apply_reply(GroupId group);
 
-  /// old_center: the group is due again and the reply of its last round has not come: it is a whole period late.
+  /// old_center: the group is due again and the reply of its last round has not come: it is a whole
+  /// period late.
   bool reply_late(const Plan& plan, GroupId group, Iteration iteration) const {
     return client_.reply_pending(group) && due(plan, group, iteration);
   }
@@ -59,7 +63,8 @@ class Synchronizer {
   /// Waits for the late reply.
   Task<void> before_step(GroupId group) { return exposed_wait(group); }
 
-  /// Compute thread, right after the group's backward: snapshot if due, and the local (and elastic) step.
+  /// Compute thread, right after the group's backward: snapshot if due, and the local (and elastic)
+  /// step.
   void step(const Plan& plan, GroupId group, Iteration iteration, SgdConstants sgd);
 
   /// The group's backward and step are done: resumes the communication task that awaits it.
@@ -72,18 +77,23 @@ class Synchronizer {
   Task<void> final_round(const Plan& plan, Iteration last);
 
   Duration exposed() const { return exposed_; }
+
   void add_exposed(Duration waited) { exposed_ += waited; }
+
   std::vector<Duration> take_lateness() { return std::exchange(lateness_, {}); }
+
   std::vector<Duration> take_overrun() { return std::exchange(overrun_, {}); }
+
   const QuantileSketch& lateness_sketch() const { return lateness_sketch_; }
 
  private:
   struct GroupState {
     explicit GroupState(Executor executor) : ready(std::move(executor)) {}
-    Event ready;                 ///< backward and step are done
+
+    Event ready;  ///< backward and step are done
     TimePoint ready_at;
-    bool pull_pending = false;   ///< a reply will have to be applied before the next forward
-    double alpha = 0.0;          ///< of that reply's plan
+    bool pull_pending = false;  ///< a reply will have to be applied before the next forward
+    double alpha = 0.0;         ///< of that reply's plan
     UpdateRule rule = UpdateRule::old_center;
   };
 

@@ -35,7 +35,8 @@ Task<void> Worker::profile() {
 
 Task<void> Worker::train() {
   const Begin begin = co_await client_.begin(options_.client.timeouts.join);
-  for (const Plan& plan : begin.plans) accept(plan);
+  for (const Plan& plan : begin.plans)
+    accept(plan);
   last_iteration_ = begin.last_iteration;
   synchronizer_ = std::make_unique<Synchronizer>(host_, client_, rank_, scope_);
   synchronizer_->bind(backend_.parameters(), plans_.latest(), options_.sgd.momentum != 0.0F);
@@ -58,7 +59,9 @@ Task<void> Worker::iterate(Iteration iteration) {
   const Plan& plan = plans_.at(iteration);
   iteration_ = iteration;
   synchronizer_->begin_iteration(plan, iteration);
-  std::function<void()> load = [this, iteration] { batch_size_ = backend_.load(iteration, rank_); };
+  std::function<void()> load = [this, iteration] {
+    batch_size_ = backend_.load(iteration, rank_);
+  };
   computed_ += co_await timed(std::move(load), Duration{0});
   co_await forward(plan);
   co_await backward(plan, iteration);
@@ -70,8 +73,8 @@ Task<void> Worker::iterate(Iteration iteration) {
   }
 }
 
-/// From the input side. A group whose exchange must land first holds up itself and what comes after it, nothing before;
-/// groups that wait for nothing run in one piece of work.
+/// From the input side. A group whose exchange must land first holds up itself and what comes after
+/// it, nothing before; groups that wait for nothing run in one piece of work.
 Task<void> Worker::forward(const Plan& plan) {
   for (std::size_t next = plan.groups.size(); next > 0;) {
     const GroupId first(static_cast<std::uint32_t>(next - 1));
@@ -100,13 +103,16 @@ Task<void> Worker::backward(const Plan& plan, Iteration iteration) {
   }
 }
 
-/// A group's local step follows its backward at once, and resumes its communication task if it is due.
+/// A group's local step follows its backward at once, and resumes its communication task if it is
+/// due.
 Task<void> Worker::backward_group(const Plan& plan, GroupId group, Iteration iteration) {
   const LayerRange layers = plan.groups[group.value()].range.layers;
   const Duration nominal = backend_.backward_time(layers);
   SgdConstants sgd = options_.sgd;
   sgd.learning_rate = static_cast<float>(options_.learning_rate.at(iteration.value()));
-  std::function<void()> backward = [this, layers] { backend_.backward(layers); };
+  std::function<void()> backward = [this, layers] {
+    backend_.backward(layers);
+  };
   std::function<void()> step = [this, &plan, group, iteration, sgd] {
     synchronizer_->step(plan, group, iteration, sgd);
   };
@@ -130,10 +136,12 @@ Task<Duration> Worker::timed(std::function<void()> work, Duration nominal) {
   co_return host_.clock.now() - began;
 }
 
-/// A change of plan is being agreed on: no iteration after the promised one begins before the commit.
+/// A change of plan is being agreed on: no iteration after the promised one begins before the
+/// commit.
 Task<void> Worker::await_permission(Iteration iteration) {
   const TimePoint began = host_.clock.now();
-  while (hold_.value() > 0 && iteration > hold_) co_await hold_lifted_.wait();
+  while (hold_.value() > 0 && iteration > hold_)
+    co_await hold_lifted_.wait();
   synchronizer_->add_exposed(host_.clock.now() - began);
 }
 
@@ -155,13 +163,13 @@ Task<void> Worker::end_training() {
   scope_.cancel();  // heartbeats sleep; nothing else is left
 }
 
-/// A plan comes from the PS: what it may get wrong is refused here, not met as a broken invariant later.
+/// A plan comes from the PS: what it may get wrong is refused here, not met as a broken invariant
+/// later.
 void Worker::accept(const Plan& plan) {
-  const bool fits =
-      plans_.empty() ? plan.first_iteration.value() >= 1
-                     : plans_.latest().version < plan.version &&
-                           plans_.latest().first_iteration <= plan.first_iteration &&
-                           plans_.latest().groups.size() == plan.groups.size();
+  const bool fits = plans_.empty() ? plan.first_iteration.value() >= 1
+                                   : plans_.latest().version < plan.version &&
+                                         plans_.latest().first_iteration <= plan.first_iteration &&
+                                         plans_.latest().groups.size() == plan.groups.size();
   std::size_t end = backend_.layers();
   bool partition = !plan.groups.empty();
   for (const PlannedGroup& group : plan.groups) {
@@ -174,8 +182,10 @@ void Worker::accept(const Plan& plan) {
   }
   throw ClientFailure(
       ClientFailure::Kind::refused,
-      "plan version " + std::to_string(plan.version.value()) + " of the PS does not fit this worker: " +
-          (fits ? "its groups are no partition of the layers" : "it does not follow the last plan"));
+      "plan version " + std::to_string(plan.version.value()) +
+          " of the PS does not fit this worker: " +
+          (fits ? "its groups are no partition of the layers"
+                : "it does not follow the last plan"));
 }
 
 void Worker::leave(std::string reason) {
@@ -183,7 +193,9 @@ void Worker::leave(std::string reason) {
   leaving_ = true;
 }
 
-Iteration Worker::hold_iteration() { return iteration_.next(); }
+Iteration Worker::hold_iteration() {
+  return iteration_.next();
+}
 
 void Worker::prepared(const Prepare& /*prepare*/, Iteration hold) {
   hold_ = hold;
@@ -191,7 +203,8 @@ void Worker::prepared(const Prepare& /*prepare*/, Iteration hold) {
 }
 
 void Worker::committed(const Commit& commit) {
-  for (const Plan& plan : commit.plan) accept(plan);
+  for (const Plan& plan : commit.plan)
+    accept(plan);
   if (commit.last_iteration.value() > 0) last_iteration_ = commit.last_iteration;
   hold_ = Iteration(0);
   hold_lifted_.set();

@@ -20,7 +20,7 @@ namespace stagger {
 struct WorkerOptions {
   ClientOptions client;
   LearningRateSchedule learning_rate;
-  SgdConstants sgd;                      ///< momentum and weight decay; the rate comes from the schedule
+  SgdConstants sgd;  ///< momentum and weight decay; the rate comes from the schedule
   std::uint64_t profile_iterations = 5;
   bool final_round = true;
 };
@@ -31,10 +31,11 @@ struct WorkerOptions {
 /// Owner:   the command; host and backend outlive it.
 /// Thread:  the loop; the backend's calls run on the compute thread.
 /// Cancel:  run() cancelled: every task of the worker ends, the connection closes.
-/// Failure: run() throws the first failure of any of its tasks (ClientFailure; what the backend throws).
+/// Failure: run() throws the first failure of any of its tasks (ClientFailure; what the backend
+/// throws).
 ///
-/// Tasks (all in one scope): train (this class), exchange_group (one per due group), and the client's write_requests,
-/// read_replies, send_heartbeats.
+/// Tasks (all in one scope): train (this class), exchange_group (one per due group), and the
+/// client's write_requests, read_replies, send_heartbeats.
 class Worker final : private ClientEvents {
  public:
   Worker(Host host, WorkerOptions options, Backend& backend);
@@ -48,6 +49,7 @@ class Worker final : private ClientEvents {
   bool started() const { return synchronizer_ != nullptr; }
 
   WorkerId rank() const { return rank_; }
+
   Iteration iteration() const { return iteration_; }
 
   /// The replica, for tests and the drift metric; not while run() computes.
@@ -80,18 +82,18 @@ class Worker final : private ClientEvents {
 
   WorkerId rank_;
   PlanHistory plans_;
-  Iteration iteration_;       ///< under way
+  Iteration iteration_;  ///< under way
   Iteration finished_;
   Iteration last_iteration_;
-  Iteration hold_;            ///< promised not to begin a later one; 0: free
+  Iteration hold_;  ///< promised not to begin a later one; 0: free
   Event hold_lifted_;
   bool leaving_ = false;
   std::string leave_reason_;
 
   std::uint64_t samples_ = 0;
   double loss_ = 0.0;
-  std::size_t batch_size_ = 0;   ///< written on the compute thread, read after it
-  double batch_loss_ = 0.0;      ///< likewise
+  std::size_t batch_size_ = 0;  ///< written on the compute thread, read after it
+  double batch_loss_ = 0.0;     ///< likewise
   Duration computed_{0};
   std::vector<Duration> iteration_times_;
 };

@@ -17,7 +17,8 @@ namespace stagger {
 /// Owner:   the consumer's component; outlives both sides.
 /// Thread:  the loop.
 /// Cancel:  a cancelled push or pop throws operation_aborted and has not taken place.
-/// Failure: push returns false, pop returns nullopt, once the channel is closed (pop after the rest is drained).
+/// Failure: push returns false, pop returns nullopt, once the channel is closed (pop after the rest
+/// is drained).
 template <class T>
 class Channel {
  public:
@@ -28,7 +29,8 @@ class Channel {
 
   /// Waits for room.
   Task<bool> push(T value) {
-    while (!closed_ && items_.size() >= capacity_) co_await park(pushers_);
+    while (!closed_ && items_.size() >= capacity_)
+      co_await park(pushers_);
     if (closed_) co_return false;
     items_.push_back(std::move(value));
     wake_one(poppers_);
@@ -52,7 +54,8 @@ class Channel {
   }
 
   Task<std::optional<T>> pop() {
-    while (!closed_ && items_.empty()) co_await park(poppers_);
+    while (!closed_ && items_.empty())
+      co_await park(poppers_);
     if (items_.empty()) co_return std::nullopt;
     std::optional<T> value(std::move(items_.front()));
     items_.pop_front();
@@ -67,14 +70,18 @@ class Channel {
   }
 
   bool closed() const { return closed_; }
+
   std::size_t size() const { return items_.size(); }
+
   std::size_t capacity() const { return capacity_; }
 
  private:
-  /// Takes a waiter out of its list, also when the wait throws; passes on a wake-up that a cancelled task cannot use.
+  /// Takes a waiter out of its list, also when the wait throws; passes on a wake-up that a
+  /// cancelled task cannot use.
   struct Parked {
     std::list<Waiter*>& waiters;
     Waiter& waiter;
+
     ~Parked() { waiters.remove(&waiter); }
   };
 
@@ -99,7 +106,8 @@ class Channel {
   }
 
   static void wake_all(std::list<Waiter*>& waiters) {
-    while (!waiters.empty()) wake_one(waiters);
+    while (!waiters.empty())
+      wake_one(waiters);
   }
 
   Executor executor_;

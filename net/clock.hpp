@@ -20,8 +20,8 @@ class Clock {
   /// Returns at once when `wake_at` has passed. time_point_max sleeps until cancelled.
   virtual Task<void> sleep_until(TimePoint wake_at) = 0;
 
-  /// Wakes `waiter` with Wake::deadline at `wake_at`, unless disarmed before. A waiter is armed at most once; whoever
-  /// arms disarms before the waiter dies (Alarm does).
+  /// Wakes `waiter` with Wake::deadline at `wake_at`, unless disarmed before. A waiter is armed at
+  /// most once; whoever arms disarms before the waiter dies (Alarm does).
   virtual void arm(Waiter& waiter, TimePoint wake_at) = 0;
   virtual void disarm(Waiter& waiter) = 0;
 
@@ -36,9 +36,11 @@ class Alarm {
     armed_ = wake_at != time_point_max;
     if (armed_) clock_.arm(waiter_, wake_at);
   }
+
   ~Alarm() {
     if (armed_) clock_.disarm(waiter_);
   }
+
   Alarm(const Alarm&) = delete;
   Alarm& operator=(const Alarm&) = delete;
 

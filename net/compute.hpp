@@ -11,10 +11,11 @@ namespace stagger {
 ///
 /// For:     forward, backward, optimiser steps.
 /// Owner:   the Host's creator.
-/// Thread:  run() is called on the loop and resumes there; `work` runs on the one compute thread, in call order. In a
+/// Thread:  run() is called on the loop and resumes there; `work` runs on the one compute thread,
+/// in call order. In a
 ///          simulation it runs at once, on the loop, and `nominal` passes on the virtual clock.
-/// Cancel:  work that has begun is never interrupted: run() returns after it, and the cancellation shows at the next wait.
-/// Failure: what `work` throws is thrown by run().
+/// Cancel:  work that has begun is never interrupted: run() returns after it, and the cancellation
+/// shows at the next wait. Failure: what `work` throws is thrown by run().
 class Compute {
  public:
   /// `nominal` is the time the work takes on the simulated machine; real ones take what they take.

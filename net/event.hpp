@@ -9,7 +9,8 @@
 
 namespace stagger {
 
-/// A level that coroutines wait for: set() releases all waiters, and later ones pass at once until reset().
+/// A level that coroutines wait for: set() releases all waiters, and later ones pass at once until
+/// reset().
 ///
 /// Owner:   the component whose state it announces; outlives its waiters.
 /// Thread:  the loop.
@@ -19,7 +20,9 @@ class Event {
   explicit Event(Executor executor) : executor_(std::move(executor)) {}
 
   void set();
+
   void reset() { set_ = false; }
+
   bool is_set() const { return set_; }
 
   Task<void> wait();

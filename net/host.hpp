@@ -11,9 +11,11 @@
 
 namespace stagger {
 
-/// The door to the world: everything a component may know of time, network, disk, processor and chance.
+/// The door to the world: everything a component may know of time, network, disk, processor and
+/// chance.
 ///
-/// Two sets exist: net/real/real_host.hpp and net/sim/world.hpp. Worker and Server cannot tell which they run on.
+/// Two sets exist: net/real/real_host.hpp and net/sim/world.hpp. Worker and Server cannot tell
+/// which they run on.
 struct Host {
   Executor executor;
   Clock& clock;

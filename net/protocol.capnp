@@ -3,9 +3,9 @@
 using Cxx = import "/capnp/c++.capnp";
 $Cxx.namespace("stagger::wire");
 
-# What workers and the parameter server say to each other, in Cap'n Proto's standard stream framing. A chunk's payload is a
-# segment of its own (net/frame.hpp), so that it is never copied on the way out. Codecs, checks and typed messages:
-# ps/protocol.hpp.
+# What workers and the parameter server say to each other, in Cap'n Proto's standard stream
+# framing. A chunk's payload is a segment of its own (net/frame.hpp), so that it is never copied on
+# the way out. Codecs, checks and typed messages: ps/protocol.hpp.
 
 struct Message {
   jobHash @0 :UInt64;  # FNV-1a of the job id: a stray worker of another job is refused

@@ -12,14 +12,17 @@
 
 namespace stagger {
 
-/// Owns tasks that run beside each other. Nothing in the engine is detached: every task is in a scope.
+/// Owns tasks that run beside each other. Nothing in the engine is detached: every task is in a
+/// scope.
 ///
 /// For:     components with background work (Server, Session, Client, Worker).
-/// Owner:   the component; its destructor CHECKs that all tasks have ended, so the component's stop path awaits join().
-/// Thread:  the loop.
-/// Cancel:  cancel() cancels every task and every later spawn; join() cannot be interrupted before the tasks have ended.
-///          In a cancelled task every wait throws (Waiter), while awaiting coroutines, and so join(), still works.
-/// Failure: the first exception other than operation_aborted-after-cancel cancels the siblings and is rethrown by join().
+/// Owner:   the component; its destructor CHECKs that all tasks have ended, so the component's stop
+/// path awaits join(). Thread:  the loop. Cancel:  cancel() cancels every task and every later
+/// spawn; join() cannot be interrupted before the tasks have ended.
+///          In a cancelled task every wait throws (Waiter), while awaiting coroutines, and so
+///          join(), still works.
+/// Failure: the first exception other than operation_aborted-after-cancel cancels the siblings and
+/// is rethrown by join().
 class TaskScope {
  public:
   TaskScope(Executor executor, std::string name);
@@ -27,13 +30,14 @@ class TaskScope {
   TaskScope(const TaskScope&) = delete;
   TaskScope& operator=(const TaskScope&) = delete;
 
-  /// Starts `task` on a later turn of the loop. After cancel() the task is dropped without having run.
+  /// Starts `task` on a later turn of the loop. After cancel() the task is dropped without having
+  /// run.
   void spawn(std::string_view name, Task<void> task);
 
   void cancel();
 
-  /// Waits until no task is left, then rethrows the first failure. May be called again. A cancelled caller still waits
-  /// for the tasks (after cancelling them).
+  /// Waits until no task is left, then rethrows the first failure. May be called again. A cancelled
+  /// caller still waits for the tasks (after cancelling them).
   Task<void> join();
 
   bool cancelled() const { return cancelled_; }

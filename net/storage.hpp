@@ -9,15 +9,18 @@
 
 namespace stagger {
 
-/// Files, at the granularity the engine needs. Paths are plain strings; parents are created on write.
+/// Files, at the granularity the engine needs. Paths are plain strings; parents are created on
+/// write.
 ///
 /// For:     reports, checkpoints, plans, data sets.
 /// Owner:   the Host's creator.
 /// Thread:  any (the real one is stateless); calls block, so large ones go through Compute.
-/// Failure: storage or not_found, with path and the system's reason. A failed write leaves the old file whole.
+/// Failure: storage or not_found, with path and the system's reason. A failed write leaves the old
+/// file whole.
 class Storage {
  public:
-  /// Writes beside the target, syncs, renames over it: readers see the old file or the new one, never a part.
+  /// Writes beside the target, syncs, renames over it: readers see the old file or the new one,
+  /// never a part.
   virtual Result<void> write_atomic(const std::string& path, std::span<const std::byte> bytes) = 0;
 
   virtual Result<std::vector<std::byte>> read(const std::string& path) const = 0;

@@ -16,8 +16,9 @@ enum class Wake : std::uint8_t { signalled, deadline };
 /// For:     Event, Channel, Clock::sleep_until; not for business code.
 /// Owner:   the frame of the coroutine that waits.
 /// Thread:  the loop.
-/// Cancel:  a cancelled wait throws boost::system::system_error(operation_aborted); so does every later one of that task.
-/// Failure: none. wake() before wait(), and a second wake(), are harmless: the first reason counts.
+/// Cancel:  a cancelled wait throws boost::system::system_error(operation_aborted); so does every
+/// later one of that task. Failure: none. wake() before wait(), and a second wake(), are harmless:
+/// the first reason counts.
 class Waiter {
  public:
   explicit Waiter(Executor executor);
@@ -27,10 +28,12 @@ class Waiter {
 
   Task<Wake> wait();
 
-  /// Waits although the task may be cancelled: for what cannot be taken back once begun (Compute, TaskScope::join).
+  /// Waits although the task may be cancelled: for what cannot be taken back once begun (Compute,
+  /// TaskScope::join).
   Task<Wake> wait_uninterrupted();
 
   void wake(Wake reason);
+
   bool woken() const { return woken_; }
 
  private:

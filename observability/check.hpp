@@ -6,8 +6,9 @@
 
 /// Invariants that stay on in every build.
 ///
-/// A failed CHECK is a bug of ours, never something a peer, a file or a user can cause: it logs the condition, the
-/// place and the values, runs the failure hook, and aborts. What the outside can cause is a Result (net/error.hpp).
+/// A failed CHECK is a bug of ours, never something a peer, a file or a user can cause: it logs the
+/// condition, the place and the values, runs the failure hook, and aborts. What the outside can
+/// cause is a Result (net/error.hpp).
 ///
 ///     CHECK(due, "group exchanged out of turn", group, iteration);
 ///     CHECK_EQ(head.size() % 8, 0U);
@@ -30,23 +31,25 @@ std::string join_values(const Values&... values) {
 
 }  // namespace stagger
 
-#define CHECK(condition, ...)                                                                \
-  do {                                                                                       \
-    if (!(condition)) [[unlikely]] {                                                         \
-      ::stagger::check_failed(                                                               \
-          __FILE__, __LINE__, #condition, ::stagger::detail::join_values(__VA_ARGS__));      \
-    }                                                                                        \
+#define CHECK(condition, ...)                                                           \
+  do {                                                                                  \
+    if (!(condition)) [[unlikely]] {                                                    \
+      ::stagger::check_failed(                                                          \
+          __FILE__, __LINE__, #condition, ::stagger::detail::join_values(__VA_ARGS__)); \
+    }                                                                                   \
   } while (false)
 
-#define STAGGER_CHECK_OP(op, left, right)                                                    \
-  do {                                                                                       \
-    const auto& check_left = (left);                                                         \
-    const auto& check_right = (right);                                                       \
-    if (!(check_left op check_right)) [[unlikely]] {                                         \
-      ::stagger::check_failed(                                                               \
-          __FILE__, __LINE__, #left " " #op " " #right,                                      \
-          ::stagger::detail::join_values(check_left, #op, check_right));                     \
-    }                                                                                        \
+#define STAGGER_CHECK_OP(op, left, right)                                \
+  do {                                                                   \
+    const auto& check_left = (left);                                     \
+    const auto& check_right = (right);                                   \
+    if (!(check_left op check_right)) [[unlikely]] {                     \
+      ::stagger::check_failed(                                           \
+          __FILE__,                                                      \
+          __LINE__,                                                      \
+          #left " " #op " " #right,                                      \
+          ::stagger::detail::join_values(check_left, #op, check_right)); \
+    }                                                                    \
   } while (false)
 
 #define CHECK_EQ(left, right) STAGGER_CHECK_OP(==, left, right)

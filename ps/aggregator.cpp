@@ -11,7 +11,9 @@ namespace stagger {
 
 namespace {
 
-Error refusal(const std::string& why) { return {Errc::refused, why}; }
+Error refusal(const std::string& why) {
+  return {Errc::refused, why};
+}
 
 }  // namespace
 
@@ -27,13 +29,19 @@ bool Aggregator::is_final(Iteration iteration) const {
   return options_.final_round && iteration == options_.last_iteration.next();
 }
 
-const Plan& Aggregator::plan_of(Iteration iteration) const { return plans_.at(iteration); }
+const Plan& Aggregator::plan_of(Iteration iteration) const {
+  return plans_.at(iteration);
+}
 
 Result<void> Aggregator::check(WorkerId worker, const ChunkHead& head) {
   const auto [round, chunk] = head.id;
   const auto named = fmt::format(
-      "push of group {} iteration {} chunk {}", round.group.value(), round.iteration.value(), chunk);
-  if (head.codec != codec_float32) return refusal(fmt::format("{}: no codec {}", named, head.codec));
+      "push of group {} iteration {} chunk {}",
+      round.group.value(),
+      round.iteration.value(),
+      chunk);
+  if (head.codec != codec_float32)
+    return refusal(fmt::format("{}: no codec {}", named, head.codec));
   if (round.group.value() >= groups_.size()) {
     return refusal(fmt::format("{}: there are {} groups", named, groups_.size()));
   }
@@ -67,13 +75,13 @@ Result<void> Aggregator::check(WorkerId worker, const ChunkHead& head) {
 
 void Aggregator::open(GroupState& state, RoundId id) {
   const auto chunks = center_.chunks(id.group);
-  state.open.emplace(
-      OpenRound{
-          .round = Round(id, round_order(plan_of(id.iteration), id), chunks),
-          .sums = std::vector<ChunkBuffer>(chunks),
-          .kept = std::vector<std::map<WorkerId, ChunkBuffer>>(chunks),
-          .shed = std::vector<std::map<WorkerId, bool>>(chunks)});
-  for (const WorkerId worker : round_order(plan_of(id.iteration), id)) {
+  const auto order = options_.order(plan_of(id.iteration), id);
+  state.open.emplace(OpenRound{
+      .round = Round(id, order, chunks),
+      .sums = std::vector<ChunkBuffer>(chunks),
+      .kept = std::vector<std::map<WorkerId, ChunkBuffer>>(chunks),
+      .shed = std::vector<std::map<WorkerId, bool>>(chunks)});
+  for (const WorkerId worker : order) {
     if (absent_(worker, id.iteration)) state.open->round.skip(worker);
   }
 }

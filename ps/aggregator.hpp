@@ -15,12 +15,14 @@
 
 namespace stagger {
 
-/// All rounds of a shard: checks pushes, sums them in planned order, closes chunks into the center. No Asio, no clock.
+/// All rounds of a shard: checks pushes, sums them in planned order, closes chunks into the center.
+/// No Asio, no clock.
 ///
 /// For:     Session (offers chunks), Server (sends what closed, skips absent workers).
 /// Owner:   the server. Thread: the loop.
-/// Rules:   at most one round of a group is open: nobody can push the next before having received this one's reply.
-/// Failure: what a worker may get wrong is a refusal with a reason; nothing of it reaches the sums.
+/// Rules:   at most one round of a group is open: nobody can push the next before having received
+/// this one's reply. Failure: what a worker may get wrong is a refusal with a reason; nothing of it
+/// reaches the sums.
 class Aggregator {
  public:
   struct Options {
@@ -28,6 +30,7 @@ class Aggregator {
     Iteration last_iteration;            ///< rounds of last_iteration + 1 are the final ones
     bool final_round = true;
     std::function<double(Iteration)> learning_rate;  ///< bsp: the PS takes the step
+    std::function<std::vector<WorkerId>(const Plan&, RoundId)> order = round_order;  ///< of a round's sums
   };
 
   /// What happened to an offered chunk.
@@ -45,30 +48,35 @@ class Aggregator {
 
   Aggregator(Center& center, const PlanHistory& plans, Options options, Absent absent);
 
-  /// Before the payload is received: whether such a chunk may come. Opens the round when it is the first of it.
-  /// The reason of a refusal names group, iteration, chunk and what was expected. A repeated push of the round that closed
-  /// last is welcome (its reply may have been lost).
+  /// Before the payload is received: whether such a chunk may come. Opens the round when it is the
+  /// first of it. The reason of a refusal names group, iteration, chunk and what was expected. A
+  /// repeated push of the round that closed last is welcome (its reply may have been lost).
   Result<void> check(WorkerId worker, const ChunkHead& head);
 
-  /// REQUIRES check() passed. Takes `values` unless the answer is held (or repeated, shed, skipped, when it is dropped).
+  /// REQUIRES check() passed. Takes `values` unless the answer is held (or repeated, shed, skipped,
+  /// when it is dropped).
   Offer offer(WorkerId worker, ChunkId id, ChunkBuffer& values);
 
-  /// No round of iterations for which absent(worker, iteration) now holds waits for it any longer. Chunks that came count.
+  /// No round of iterations for which absent(worker, iteration) now holds waits for it any longer.
+  /// Chunks that came count.
   void skip_absent(WorkerId worker);
 
-  /// Chunks that closed since the last call, in the order in which they closed: to be sent to the round's workers.
+  /// Chunks that closed since the last call, in the order in which they closed: to be sent to the
+  /// round's workers.
   std::vector<ChunkId> take_closed() { return std::exchange(closed_, {}); }
 
   /// Shed chunks whose turn has come, each once.
   std::vector<std::pair<WorkerId, ChunkId>> take_resends() { return std::exchange(resends_, {}); }
 
-  /// A worker whose held chunk must be offered again because it will be shed (it is then no longer held).
+  /// A worker whose held chunk must be offered again because it will be shed (it is then no longer
+  /// held).
   std::optional<WorkerId> take_victim();
 
   /// The worker's session has ended: it holds nothing any longer.
   void forget(WorkerId worker);
 
   bool is_final(Iteration iteration) const;
+
   void set_last_iteration(Iteration last) { options_.last_iteration = last; }
 
   Intake& intake() { return intake_; }
@@ -81,15 +89,17 @@ class Aggregator {
     RoundId round;
     std::vector<WorkerId> missing;
   };
+
   std::vector<Waiting> waiting() const;
+
   std::uint64_t rounds_closed() const { return rounds_closed_; }
 
  private:
   struct OpenRound {
     Round round;
-    std::vector<ChunkBuffer> sums;                          // by chunk
-    std::vector<std::map<WorkerId, ChunkBuffer>> kept;      // by chunk
-    std::vector<std::map<WorkerId, bool>> shed;             // by chunk; true once asked for again
+    std::vector<ChunkBuffer> sums;                      // by chunk
+    std::vector<std::map<WorkerId, ChunkBuffer>> kept;  // by chunk
+    std::vector<std::map<WorkerId, bool>> shed;         // by chunk; true once asked for again
   };
 
   struct GroupState {

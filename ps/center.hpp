@@ -18,7 +18,8 @@ namespace stagger {
 /// For:     Aggregator, which replaces a chunk when its round closes; sessions, which send chunks.
 /// Owner:   the server.
 /// Thread:  the loop.
-/// A reader keeps the snapshot it was given: replacing a chunk never changes bytes that are being sent.
+/// A reader keeps the snapshot it was given: replacing a chunk never changes bytes that are being
+/// sent.
 class Center {
  public:
   struct Snapshot {
@@ -34,20 +35,25 @@ class Center {
   Center(const Arena& initial, std::size_t chunk_floats);
 
   const ArenaLayout& layout() const { return layout_; }
+
   std::uint32_t groups() const { return static_cast<std::uint32_t>(chunks_.size()); }
+
   std::uint32_t chunks(GroupId group) const;
   std::size_t chunk_size(GroupId group, std::uint32_t chunk) const;
   const Snapshot& chunk(GroupId group, std::uint32_t chunk) const;
+
   BufferPool& pool() { return pool_; }
 
-  /// Closes a round of a chunk: `sum` (over `present` workers) becomes the new center by the policy's rule. Without anybody
-  /// present the values stay; the snapshot still counts as the round's.
+  /// Closes a round of a chunk: `sum` (over `present` workers) becomes the new center by the
+  /// policy's rule. Without anybody present the values stay; the snapshot still counts as the
+  /// round's.
   struct Close {
     RoundId round;
     std::uint32_t chunk = 0;
     std::uint32_t present = 0;
     float learning_rate = 0.0F;  ///< bsp only
   };
+
   void close(const Close& close, const SyncPolicy& policy, ChunkBuffer sum);
 
   /// bsp: the optimiser's other constants; the learning rate comes with each close.

@@ -45,7 +45,8 @@ Task<std::unique_ptr<Connection>> Client::dial(TimePoint limit) {
       fail(
           ClientFailure::Kind::not_found,
           fmt::format(
-              "not reached in {:.1f} s and {} attempts (timeouts.join_s is {:.0f} s): {}. Is `stagger ps` running, "
+              "not reached in {:.1f} s and {} attempts (timeouts.join_s is {:.0f} s): {}. Is "
+              "`stagger ps` running, "
               "and is cluster.ps its address?",
               to_seconds(now - began),
               attempt,
@@ -66,7 +67,8 @@ Task<Welcome> Client::join() {
   const auto sent = co_await connection_->send(
       {.head = std::as_bytes(std::span(hello)), .payload = {}}, options_.timeouts.worker);
   if (!sent) fail(ClientFailure::Kind::lost, describe(sent.error()));
-  const auto frame = co_await connection_->receive_head(host_.clock.now() + options_.timeouts.worker);
+  const auto frame =
+      co_await connection_->receive_head(host_.clock.now() + options_.timeouts.worker);
   if (!frame) fail(ClientFailure::Kind::lost, "no answer to hello: " + describe(frame.error()));
   const auto message = decode_message(job_, *frame);
   if (!message) fail(ClientFailure::Kind::refused, describe(message.error()));
@@ -90,7 +92,8 @@ void Client::serve(TaskScope& scope, ClientEvents& events) {
 }
 
 void Client::send(const Message& message) {
-  // Control messages are few; a queue that is full of chunks makes room within a chunk's time, so they may exceed it.
+  // Control messages are few; a queue that is full of chunks makes room within a chunk's time, so
+  // they may exceed it.
   outbox_->post_urgent({.head = encode_message(job_, message), .payload = {}, .keep = {}});
 }
 
@@ -151,7 +154,8 @@ Task<Begin> Client::begin(Duration limit) {
   if (!begun) {
     fail(
         ClientFailure::Kind::lost,
-        fmt::format("no plan within {:.0f} s (timeouts.join_s): others are missing", to_seconds(limit)));
+        fmt::format(
+            "no plan within {:.0f} s (timeouts.join_s): others are missing", to_seconds(limit)));
   }
   co_return *begin_;
 }
@@ -214,7 +218,8 @@ Task<void> Client::receive_center(FrameHead frame, ChunkHead head) {
       head.id.round.group.value(),
       head.id.round.iteration.value(),
       head.id.chunk);
-  if (head.id.round.group.value() >= groups_.size()) fail(ClientFailure::Kind::refused, named + ": no such group");
+  if (head.id.round.group.value() >= groups_.size())
+    fail(ClientFailure::Kind::refused, named + ": no such group");
   GroupState& group = state(head.id.round.group);
   if (group.exchange.round != head.id.round || head.id.chunk >= group.received.size() ||
       group.received[head.id.chunk]) {
@@ -238,7 +243,9 @@ Task<void> Client::receive_center(FrameHead frame, ChunkHead head) {
   if (--group.missing == 0) group.done.set();
 }
 
-Task<void> Client::await_reply(GroupId group) { co_await state(group).done.wait(); }
+Task<void> Client::await_reply(GroupId group) {
+  co_await state(group).done.wait();
+}
 
 bool Client::reply_pending(GroupId group) const {
   return group.value() < groups_.size() && !groups_[group.value()]->done.is_set();

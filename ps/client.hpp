@@ -22,7 +22,8 @@ namespace stagger {
 struct ClientFailure : std::runtime_error {
   enum class Kind : std::uint8_t { not_found, refused, lost };
 
-  ClientFailure(Kind what_kind, const std::string& what) : std::runtime_error(what), kind(what_kind) {}
+  ClientFailure(Kind what_kind, const std::string& what)
+      : std::runtime_error(what), kind(what_kind) {}
 
   Kind kind;
 };
@@ -55,17 +56,21 @@ struct ClientOptions {
 /// Owner:   Worker; buffers given to open() outlive the client's tasks.
 /// Thread:  the loop.
 /// Cancel:  closes the connection.
-/// Failure: ClientFailure, thrown by join(), begin() and, once running, through the scope that serve() runs in.
+/// Failure: ClientFailure, thrown by join(), begin() and, once running, through the scope that
+/// serve() runs in.
 ///
-/// Order: join() -> serve() -> [send profile] -> begin() -> open() each group, ready() -> exchanges -> farewell().
+/// Order: join() -> serve() -> [send profile] -> begin() -> open() each group, ready() -> exchanges
+/// -> farewell().
 class Client {
  public:
   Client(Host host, ClientOptions options);
 
-  /// Dials until the PS answers (exponential back-off with seeded jitter) or timeouts.join has passed, says hello.
+  /// Dials until the PS answers (exponential back-off with seeded jitter) or timeouts.join has
+  /// passed, says hello.
   Task<Welcome> join();
 
-  /// Starts the tasks that write, read and send heartbeats, in `scope`. The first failure is thrown there.
+  /// Starts the tasks that write, read and send heartbeats, in `scope`. The first failure is thrown
+  /// there.
   void serve(TaskScope& scope, ClientEvents& events);
 
   void send(const Message& message);
@@ -73,7 +78,8 @@ class Client {
   /// Waits for the plan. `limit` is how long others may take to join.
   Task<Begin> begin(Duration limit);
 
-  /// Where a group's center is received. Called once per group before begin's center, and for each exchange.
+  /// Where a group's center is received. Called once per group before begin's center, and for each
+  /// exchange.
   struct Exchange {
     RoundId round;
     PlanVersion plan;
@@ -81,14 +87,16 @@ class Client {
     std::span<float> center;        ///< the reply's target
   };
 
-  /// Prepares to receive the joining center (round iteration 0) or the reply of a round. REQUIRES that no exchange of the
-  /// group is open.
+  /// Prepares to receive the joining center (round iteration 0) or the reply of a round. REQUIRES
+  /// that no exchange of the group is open.
   void open(const Exchange& exchange);
 
-  /// After begin(): every group's reception is open. The reader waits for it, since the center follows the plan at once.
+  /// After begin(): every group's reception is open. The reader waits for it, since the center
+  /// follows the plan at once.
   void ready() { ready_.set(); }
 
-  /// Sends all chunks of the group's open exchange; returns when the last has been handed to the writer.
+  /// Sends all chunks of the group's open exchange; returns when the last has been handed to the
+  /// writer.
   Task<void> push(GroupId group);
 
   /// Waits until the whole reply of the group's exchange has come; at once when none is open.
@@ -100,11 +108,13 @@ class Client {
   Task<void> farewell(const Farewell& farewell);
 
   std::uint64_t bytes_pushed() const { return bytes_pushed_; }
+
   std::uint64_t bytes_pulled() const { return bytes_pulled_; }
 
  private:
   struct GroupState {
     explicit GroupState(Executor executor) : done(std::move(executor)) { done.set(); }
+
     Exchange exchange;
     std::vector<bool> received;
     std::size_t missing = 0;

@@ -44,7 +44,8 @@ Result<WorkerId> Membership::join(std::int32_t rank, const std::string& address,
     return Error{
         Errc::refused,
         fmt::format(
-            "rank {} is held by the live worker at {}; {} cannot take it. Start each worker with a rank "
+            "rank {} is held by the live worker at {}; {} cannot take it. Start each worker with a "
+            "rank "
             "of its own",
             rank,
             member.address,
@@ -75,7 +76,8 @@ void Membership::heard(WorkerId worker, Incarnation incarnation, TimePoint now) 
 void Membership::disconnected(
     WorkerId worker, Incarnation incarnation, const std::string& reason, TimePoint now) {
   Member& member = at(worker);
-  if (member.incarnation != incarnation) return;  // a former self's connection; the rank has moved on
+  if (member.incarnation != incarnation)
+    return;  // a former self's connection; the rank has moved on
   member.reason = reason;
   if (member.state == State::joined) {
     member.state = State::expected;
@@ -119,11 +121,13 @@ bool Membership::absent(WorkerId worker, Iteration iteration) const {
   const Member& member = members_.at(worker.value());
   switch (member.state) {
     case State::active:
-    case State::silent: return iteration < member.joins_at;
+    case State::silent:
+      return iteration < member.joins_at;
     case State::expected:
     case State::joined:
     case State::gone:
-    case State::left: return true;
+    case State::left:
+      return true;
   }
   return true;
 }
@@ -150,12 +154,18 @@ bool Membership::all_ended() const {
 
 std::string_view to_string(Membership::State state) {
   switch (state) {
-    case Membership::State::expected: return "expected";
-    case Membership::State::joined: return "joined";
-    case Membership::State::active: return "active";
-    case Membership::State::silent: return "silent";
-    case Membership::State::gone: return "gone";
-    case Membership::State::left: return "left";
+    case Membership::State::expected:
+      return "expected";
+    case Membership::State::joined:
+      return "joined";
+    case Membership::State::active:
+      return "active";
+    case Membership::State::silent:
+      return "silent";
+    case Membership::State::gone:
+      return "gone";
+    case Membership::State::left:
+      return "left";
   }
   return "unknown";
 }

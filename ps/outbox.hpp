@@ -23,8 +23,8 @@ class Outbox {
  public:
   struct Item {
     std::vector<std::uint64_t> head;
-    std::span<const float> payload;       ///< borrowed …
-    std::shared_ptr<const void> keep;     ///< … and kept alive by this, or by the owner
+    std::span<const float> payload;    ///< borrowed …
+    std::shared_ptr<const void> keep;  ///< … and kept alive by this, or by the owner
   };
 
   Outbox(Executor executor, Connection& connection, std::size_t items_max, Duration stall_max)

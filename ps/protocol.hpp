@@ -14,9 +14,11 @@
 #include "ps/plan.hpp"
 #include "tensor/layout.hpp"
 
-/// The wire as typed values. Schema: net/protocol.capnp, where each message says who sends it and when.
+/// The wire as typed values. Schema: net/protocol.capnp, where each message says who sends it and
+/// when.
 ///
-/// Both sides check: what is sent satisfies CHECKs, what is received is refused with a reason (bad_message).
+/// Both sides check: what is sent satisfies CHECKs, what is received is refused with a reason
+/// (bad_message).
 namespace stagger {
 
 constexpr std::uint16_t protocol_version = 1;
@@ -89,7 +91,8 @@ struct Heartbeat {
   double loss = 0.0;
   Duration exposed{0};
   Duration compute{0};
-  std::vector<Duration> iterations;  ///< durations since the last heartbeat, at most samples_max of each
+  std::vector<Duration>
+      iterations;  ///< durations since the last heartbeat, at most samples_max of each
   std::vector<Duration> lateness;
   std::vector<Duration> overrun;
 
@@ -138,15 +141,16 @@ using Message = std::variant<
 /// A message's name, for logs.
 std::string_view name_of(const Message& message);
 
-/// Segment 0 of a frame. REQUIRES for Push and CenterReply: `payload` is what the frame carries as segment 1 (8-byte
-/// aligned, readable up to the next multiple of 8).
+/// Segment 0 of a frame. REQUIRES for Push and CenterReply: `payload` is what the frame carries as
+/// segment 1 (8-byte aligned, readable up to the next multiple of 8).
 std::vector<std::uint64_t> encode_message(
     std::uint64_t job, const Message& message, std::span<const float> payload = {});
 
 /// Reads a received head. bad_message says what is wrong; a wrong job names both hashes.
 Result<Message> decode_message(std::uint64_t job, const FrameHead& head);
 
-/// After the payload has come: that the head's payload pointer covers exactly `values` in segment 1.
+/// After the payload has come: that the head's payload pointer covers exactly `values` in
+/// segment 1.
 Result<void> check_payload(const FrameHead& head, std::span<const float> values);
 
 /// The payload of a frame as it travels: the values and the padding to a multiple of 8 bytes.

@@ -8,9 +8,13 @@
 namespace stagger {
 
 Round::Round(RoundId id, std::vector<WorkerId> order, std::uint32_t chunks)
-    : id_(id), order_(std::move(order)), chunks_(chunks), open_chunks_(order_.empty() ? 0 : chunks) {
+    : id_(id),
+      order_(std::move(order)),
+      chunks_(chunks),
+      open_chunks_(order_.empty() ? 0 : chunks) {
   CHECK(chunks > 0, "a group without chunks", id.group);
-  for (Chunk& chunk : chunks_) chunk.marks.assign(order_.size(), Mark::pending);
+  for (Chunk& chunk : chunks_)
+    chunk.marks.assign(order_.size(), Mark::pending);
 }
 
 std::optional<std::size_t> Round::position(WorkerId worker) const {
@@ -57,7 +61,8 @@ void Round::skip(WorkerId worker) {
 void Round::finish(Chunk& chunk, std::size_t position) {
   chunk.marks[position] = Mark::done;
   if (chunk.front == order_.size()) return;
-  while (chunk.front < order_.size() && chunk.marks[chunk.front] == Mark::done) ++chunk.front;
+  while (chunk.front < order_.size() && chunk.marks[chunk.front] == Mark::done)
+    ++chunk.front;
   if (chunk.front == order_.size()) --open_chunks_;
 }
 
@@ -72,12 +77,16 @@ bool Round::front_is_kept(std::uint32_t chunk) const {
   return state.front < order_.size() && state.marks[state.front] == Mark::kept;
 }
 
-bool Round::closed() const { return open_chunks_ == 0; }
+bool Round::closed() const {
+  return open_chunks_ == 0;
+}
 
 std::vector<WorkerId> Round::missing() const {
   std::vector<WorkerId> workers;
   for (std::size_t at = 0; at < order_.size(); ++at) {
-    const auto pending = [at](const Chunk& chunk) { return chunk.marks[at] == Mark::pending; };
+    const auto pending = [at](const Chunk& chunk) {
+      return chunk.marks[at] == Mark::pending;
+    };
     if (std::any_of(chunks_.begin(), chunks_.end(), pending)) workers.push_back(order_[at]);
   }
   return workers;

@@ -10,9 +10,9 @@ namespace stagger {
 
 /// Who has come to one round, and whose turn it is to be summed. Pure; holds no values.
 ///
-/// Participation is per chunk: a chunk of a push counts whole or not at all. Each chunk sums its contributions in the planned
-/// order, whatever the order of arrival, so that equal runs give equal bits. A round has no timer: it closes short only
-/// because a worker was declared absent.
+/// Participation is per chunk: a chunk of a push counts whole or not at all. Each chunk sums its
+/// contributions in the planned order, whatever the order of arrival, so that equal runs give equal
+/// bits. A round has no timer: it closes short only because a worker was declared absent.
 class Round {
  public:
   enum class Turn : std::uint8_t {
@@ -26,6 +26,7 @@ class Round {
   Round(RoundId id, std::vector<WorkerId> order, std::uint32_t chunks);
 
   RoundId id() const { return id_; }
+
   std::uint32_t chunks() const { return static_cast<std::uint32_t>(chunks_.size()); }
 
   Turn turn(WorkerId worker, std::uint32_t chunk) const;
@@ -36,8 +37,8 @@ class Round {
   /// Notes that the chunk was summed. REQUIRES that it is first in the order.
   void take(WorkerId worker, std::uint32_t chunk);
 
-  /// The worker does not contribute (this chunk, or whatever it has not contributed yet). Kept chunks still count, except
-  /// when dropped by chunk. Unknown workers are ignored.
+  /// The worker does not contribute (this chunk, or whatever it has not contributed yet). Kept
+  /// chunks still count, except when dropped by chunk. Unknown workers are ignored.
   void skip(WorkerId worker, std::uint32_t chunk);
   void skip(WorkerId worker);
 
@@ -48,7 +49,9 @@ class Round {
   bool front_is_kept(std::uint32_t chunk) const;
 
   bool chunk_closed(std::uint32_t chunk) const { return !front(chunk).has_value(); }
+
   bool closed() const;
+
   std::uint32_t present(std::uint32_t chunk) const { return chunks_.at(chunk).taken; }
 
   /// Workers that some chunk still waits for.

@@ -10,7 +10,8 @@
 #include "ps/server_change.hpp"
 #include "ps/session.hpp"
 
-// The tasks of the server. What sessions ask of it is in server_sessions.cpp, changes at run time in server_changes.cpp.
+// The tasks of the server. What sessions ask of it is in server_sessions.cpp, changes at run time
+// in server_changes.cpp.
 namespace stagger {
 
 Server::Server(
@@ -54,8 +55,10 @@ Task<void> Server::run() {
   for (const auto& [worker, session] : sessions_) {
     if (failure) session->post(Refuse{"the server has failed or was stopped; its log says why"});
   }
-  for (const auto& session : connections_) session->finish();
-  co_await boost::asio::this_coro::reset_cancellation_state();  // the tasks are awaited all the same
+  for (const auto& session : connections_)
+    session->finish();
+  co_await boost::asio::this_coro::reset_cancellation_state();  // the tasks are awaited all the
+                                                                // same
   const TimePoint limit = host_.clock.now() + options_.timeouts.stop;
   while (!connections_.empty() && host_.clock.now() < limit) {
     changed_.reset();
@@ -72,7 +75,8 @@ Task<void> Server::accept_workers() {
     if (!connection) {
       if (connection.error().code == Errc::closed) co_return;
       host_.log.warning("accept_failed", {{"reason", describe(connection.error())}});
-      co_await host_.clock.sleep_until(host_.clock.now() + 100ms);  // out of descriptors: no spinning
+      co_await host_.clock.sleep_until(
+          host_.clock.now() + 100ms);  // out of descriptors: no spinning
       continue;
     }
     if (connections_.size() >= options_.policy.workers + options_.sessions_extra_max) {
@@ -100,7 +104,8 @@ Task<void> Server::watch_members() {
     for (const auto& [worker, session] : sessions_) {
       if (session->busy()) membership_.heard(worker, incarnation(worker), now);
     }
-    for (const WorkerId worker : membership_.evaluate(now)) declare_gone(worker);
+    for (const WorkerId worker : membership_.evaluate(now))
+      declare_gone(worker);
     warn_of_waits();
     if (membership_.all_ended() && started()) {
       changed_.set();
@@ -140,7 +145,8 @@ void Server::warn_of_waits() {
     const Duration waited = now - opened->second;
     if (waited < options_.timeouts.warning) continue;
     std::string ranks;
-    for (const WorkerId worker : wait.missing) ranks += fmt::format(" {}", worker.value());
+    for (const WorkerId worker : wait.missing)
+      ranks += fmt::format(" {}", worker.value());
     host_.log.if_changed(
         fmt::format("round_waits group {}", wait.round.group.value()),
         LogLevel::warning,
@@ -178,7 +184,8 @@ Task<void> Server::await_members() {
               missing.empty() ? "a profile" : missing));
     }
     if (now >= next_report) {
-      host_.log.if_changed("members_missing", LogLevel::info, "waiting_for", {{"missing", missing}});
+      host_.log.if_changed(
+          "members_missing", LogLevel::info, "waiting_for", {{"missing", missing}});
       next_report = now + options_.timeouts.warning;
     }
   }
@@ -203,7 +210,8 @@ void Server::start() {
        .grouping = options_.grouping,
        .admission = options_.admission});
   std::vector<LayerRange> ranges;
-  for (const PlannedGroup& group : plan.groups) ranges.push_back(group.range.layers);
+  for (const PlannedGroup& group : plan.groups)
+    ranges.push_back(group.range.layers);
   Arena arena(ArenaLayout(initial_.layout().parameters(), ranges));
   arena.assign(initial_);
   center_.emplace(arena, options_.chunk_bytes / sizeof(float));

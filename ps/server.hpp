@@ -33,7 +33,8 @@ class Session;
 struct ServerFailure : std::runtime_error {
   enum class Kind : std::uint8_t { members_missing, workers_lost, listen_failed };
 
-  ServerFailure(Kind what_kind, const std::string& what) : std::runtime_error(what), kind(what_kind) {}
+  ServerFailure(Kind what_kind, const std::string& what)
+      : std::runtime_error(what), kind(what_kind) {}
 
   Kind kind;
 };
@@ -43,17 +44,17 @@ struct ServerOptions {
   Endpoint listen;
   std::vector<LayerProfile> layers;  ///< names and sizes; times are measured by the workers
   std::uint64_t schema_hash = 0;
-  std::string settings;              ///< the lines of the config that change results
-  PolicyRequest policy;              ///< what the user asked for; its `workers` is the world size
+  std::string settings;  ///< the lines of the config that change results
+  PolicyRequest policy;  ///< what the user asked for; its `workers` is the world size
   GroupingOptions grouping;
   Admission admission = Admission::slots;
   Iteration last_iteration{1};
   bool final_round = true;
   std::size_t chunk_bytes = std::size_t{1} << 20;
   std::size_t early_bytes_max = std::size_t{256} << 20;
-  std::uint32_t sessions_extra_max = 64;                  ///< connections beyond one per worker
-  SgdConstants optimizer;                                 ///< bsp
-  std::function<double(Iteration)> learning_rate;         ///< bsp
+  std::uint32_t sessions_extra_max = 64;           ///< connections beyond one per worker
+  SgdConstants optimizer;                          ///< bsp
+  std::function<double(Iteration)> learning_rate;  ///< bsp
   Timeouts timeouts;
 };
 
@@ -66,9 +67,9 @@ struct WorkerStatus {
 
 struct ServerStatus {
   bool started = false;
-  Iteration iteration;       ///< the furthest that a worker has finished
+  Iteration iteration;  ///< the furthest that a worker has finished
   Iteration last_iteration;
-  double loss = 0.0;         ///< mean over the workers' last
+  double loss = 0.0;  ///< mean over the workers' last
   std::uint64_t samples = 0;
   std::uint32_t pushes_in_flight = 0;
   std::uint32_t pushes_in_flight_max = 0;
@@ -78,16 +79,17 @@ struct ServerStatus {
 
 /// What a finished run leaves, beyond the center.
 struct ServerTotals {
-  std::uint64_t bytes_pushed = 0;   ///< payload that workers say they pushed
+  std::uint64_t bytes_pushed = 0;  ///< payload that workers say they pushed
   std::uint64_t bytes_pulled = 0;
-  double exposed_seconds = 0.0;     ///< summed over workers
+  double exposed_seconds = 0.0;  ///< summed over workers
   double compute_seconds = 0.0;
   QuantileSketch lateness;
   TimePoint started_at;
   TimePoint ended_at;
 };
 
-/// The parameter server: accepts workers, makes the plan, closes rounds, agrees on changes, ends with the last worker.
+/// The parameter server: accepts workers, makes the plan, closes rounds, agrees on changes, ends
+/// with the last worker.
 ///
 /// For:     `stagger ps`, and a node of the simulator.
 /// Owner:   the command; the Host and the metrics outlive it.
@@ -95,10 +97,16 @@ struct ServerTotals {
 /// Cancel:  run() cancelled: sessions are closed, then operation_aborted.
 /// Failure: run() throws ServerFailure. A worker's failure ends its session only.
 ///
-/// Tasks (all in one scope): accept_workers, serve one session per connection, watch_members, coordinate.
+/// Tasks (all in one scope): accept_workers, serve one session per connection, watch_members,
+/// coordinate.
 class Server {
  public:
-  Server(Host host, ServerOptions options, const Arena& initial, ServerMetrics& metrics, WorkerMetrics& workers);
+  Server(
+      Host host,
+      ServerOptions options,
+      const Arena& initial,
+      ServerMetrics& metrics,
+      WorkerMetrics& workers);
   ~Server();
   Server(const Server&) = delete;
   Server& operator=(const Server&) = delete;
@@ -119,8 +127,11 @@ class Server {
   void abandon();
 
   ServerStatus status() const;
+
   const ServerTotals& totals() const { return totals_; }
+
   const PlanHistory& plans() const { return plans_; }
+
   const ServerOptions& options() const { return options_; }
 
   /// The center as it is now; the initial values before the plan is made.
@@ -128,9 +139,13 @@ class Server {
 
   // ---- for Session ----
   const Host& host() const { return host_; }
+
   Result<WorkerId> admit(const Hello& hello, const std::string& address);
+
   bool wants_profile() const { return plans_.empty(); }
+
   Incarnation incarnation(WorkerId worker) const { return membership_.member(worker).incarnation; }
+
   void attach(WorkerId worker, Session& session);
   void detach(WorkerId worker, Session& session, const std::string& reason);
   void profiled(WorkerId worker, const Profile& profile);
@@ -139,14 +154,20 @@ class Server {
   void progressed(WorkerId worker, const Heartbeat& progress);
   void promised(WorkerId worker, const Promise& promise);
   void farewell(WorkerId worker, const Farewell& farewell);
+
   void refused(RefusalReason reason) { metrics_.refused(reason); }
+
   void push_began(WorkerId worker, RoundId round);
   void push_ended(WorkerId worker, RoundId round);
   void push_received(WorkerId worker, ChunkId id, std::size_t bytes);
   void skipped_nonfinite(WorkerId worker, ChunkId id);
+
   Aggregator& aggregator() { return *aggregator_; }
+
   Center& center_chunks() { return *center_; }
+
   bool started() const { return aggregator_.has_value(); }
+
   void aggregator_moved();
 
  private:
@@ -198,6 +219,7 @@ class Server {
     RoundId round;
     TimePoint began_at;
   };
+
   std::list<InFlight> in_flight_;
   std::uint32_t in_flight_max_ = 0;
   std::map<GroupId, TimePoint> round_opened_at_;

@@ -19,9 +19,9 @@ struct Server::Change {
   Change(Executor executor, Kind what) : kind(what), done(std::move(executor)) {}
 
   Kind kind;
-  std::uint32_t period = 0;         ///< of a period change
-  WorkerId worker;                  ///< of a rejoin
-  std::string requester;            ///< who asked, for the log
+  std::uint32_t period = 0;  ///< of a period change
+  WorkerId worker;           ///< of a rejoin
+  std::string requester;     ///< who asked, for the log
   Event done;
   std::optional<Result<Iteration>> outcome;
 };

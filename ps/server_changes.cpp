@@ -54,10 +54,12 @@ Task<void> Server::coordinate() {
 Task<Iteration> Server::agree() {
   const auto active = membership_.in_state(Membership::State::active);
   const std::uint64_t number = agreement_.begin(active);
-  for (const WorkerId worker : active) sessions_.at(worker)->post(Prepare{number});
+  for (const WorkerId worker : active)
+    sessions_.at(worker)->post(Prepare{number});
   while (!agreement_.complete()) {
     changed_.reset();
-    co_await changed_.wait();  // limited by membership: a silent worker is dropped after timeouts.worker
+    co_await changed_
+        .wait();  // limited by membership: a silent worker is dropped after timeouts.worker
     if (abandoned_) agreement_.drop_all();
   }
   co_return agreement_.finish();
@@ -93,23 +95,24 @@ Result<Iteration> Server::apply(Change& change, Iteration agreed) {
       break;
     }
     case Change::Kind::stop: {
-      const Iteration last(
-          std::min(agreed.value() - 1, options_.last_iteration.value()));
+      const Iteration last(std::min(agreed.value() - 1, options_.last_iteration.value()));
       options_.last_iteration = last;
       aggregator_->set_last_iteration(last);
       commit.last_iteration = last;
       outcome = last;
       break;
     }
-    case Change::Kind::rejoin: break;
+    case Change::Kind::rejoin:
+      break;
   }
   broadcast(commit);
   if (change.kind == Change::Kind::rejoin) outcome = rejoin(change.worker, agreed);
   host_.log.info(
       "change",
-      {{"kind", change.kind == Change::Kind::period ? "period"
-                : change.kind == Change::Kind::stop ? "stop"
-                                                    : "rejoin"},
+      {{"kind",
+        change.kind == Change::Kind::period ? "period"
+        : change.kind == Change::Kind::stop ? "stop"
+                                            : "rejoin"},
        {"requester", change.requester},
        {"outcome", outcome ? std::to_string(outcome->value()) : describe(outcome.error())}});
   return outcome;
@@ -122,8 +125,7 @@ Result<Plan> Server::next_plan(const Change& change, Iteration agreed) const {
   if (!verdict) return verdict.error();
   const Plan& current = plans_.latest();
   Plan plan = replan(current, options_.layers, verdict->policy, current.admission);
-  plan.first_iteration =
-      earliest_switch(agreed, current.first_iteration, current.policy.period);
+  plan.first_iteration = earliest_switch(agreed, current.first_iteration, current.policy.period);
   if (plan.first_iteration > options_.last_iteration) {
     return Error{
         Errc::refused,
@@ -137,8 +139,7 @@ Result<Plan> Server::next_plan(const Change& change, Iteration agreed) const {
 
 Result<Iteration> Server::rejoin(WorkerId worker, Iteration first) {
   const auto session = sessions_.find(worker);
-  if (session == sessions_.end() ||
-      membership_.member(worker).state != Membership::State::joined) {
+  if (session == sessions_.end() || membership_.member(worker).state != Membership::State::joined) {
     return Error{Errc::disconnected, "the worker went away again"};
   }
   if (first > options_.last_iteration) {
@@ -192,7 +193,8 @@ Task<Result<Iteration>> Server::change_period(std::uint32_t period, std::string 
   if (!started()) co_return Error{Errc::refused, "the run has not started yet"};
   if (membership_.all_ended()) co_return Error{Errc::refused, "the run has ended"};
   if (plans_.latest().policy.pushes_gradients()) {
-    co_return Error{Errc::refused, "strategy bsp exchanges gradients in every iteration: its period is 1"};
+    co_return Error{
+        Errc::refused, "strategy bsp exchanges gradients in every iteration: its period is 1"};
   }
   PolicyRequest request = options_.policy;
   request.period = period;

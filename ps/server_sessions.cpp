@@ -53,14 +53,16 @@ std::string first_different_line(std::string_view ours, std::string_view theirs)
   return "no line differs";
 }
 
-Error refusal(const std::string& why) { return {Errc::refused, why}; }
+Error refusal(const std::string& why) {
+  return {Errc::refused, why};
+}
 
 }  // namespace
 
 Result<WorkerId> Server::admit(const Hello& hello, const std::string& address) {
   if (hello.protocol != protocol_version) {
-    return refusal(fmt::format(
-        "protocol version {}, the PS speaks {}", hello.protocol, protocol_version));
+    return refusal(
+        fmt::format("protocol version {}, the PS speaks {}", hello.protocol, protocol_version));
   }
   if (hello.job != options_.job) {
     return refusal(fmt::format("job \"{}\", the PS serves \"{}\"", hello.job, options_.job));
@@ -70,7 +72,8 @@ Result<WorkerId> Server::admit(const Hello& hello, const std::string& address) {
         "cluster.workers is {} at the worker and {} at the PS", hello.world, membership_.world()));
   }
   if (hello.schema_hash != options_.schema_hash) {
-    return refusal("another model; " + first_difference(initial_.layout().parameters(), hello.parameters));
+    return refusal(
+        "another model; " + first_difference(initial_.layout().parameters(), hello.parameters));
   }
   if (hello.settings != options_.settings) {
     return refusal("other settings; " + first_different_line(options_.settings, hello.settings));
@@ -87,7 +90,9 @@ Result<WorkerId> Server::admit(const Hello& hello, const std::string& address) {
   return worker;
 }
 
-void Server::attach(WorkerId worker, Session& session) { sessions_[worker] = &session; }
+void Server::attach(WorkerId worker, Session& session) {
+  sessions_[worker] = &session;
+}
 
 void Server::detach(WorkerId worker, Session& session, const std::string& reason) {
   const auto found = sessions_.find(worker);
@@ -109,7 +114,9 @@ void Server::detach(WorkerId worker, Session& session, const std::string& reason
 }
 
 void Server::profiled(WorkerId worker, const Profile& profile) {
-  const auto positive = [](Duration duration) { return duration.count() >= 0; };
+  const auto positive = [](Duration duration) {
+    return duration.count() >= 0;
+  };
   if (started() || profile.forward.size() != options_.layers.size() ||
       profile.backward.size() != options_.layers.size() ||
       !std::all_of(profile.forward.begin(), profile.forward.end(), positive) ||
@@ -207,7 +214,8 @@ void Server::push_received(WorkerId worker, ChunkId id, std::size_t bytes) {
   metrics_.ingress_bytes_total.add(amount);
   last_pusher_ = worker;
   // Heartbeats tell progress now and then; a push tells it at once.
-  const Iteration finished(std::min(id.round.iteration.value() - 1, options_.last_iteration.value()));
+  const Iteration finished(
+      std::min(id.round.iteration.value() - 1, options_.last_iteration.value()));
   reached_ = std::max(reached_, finished);
 }
 
@@ -224,7 +232,8 @@ void Server::skipped_nonfinite(WorkerId worker, ChunkId id) {
 
 void Server::aggregator_moved() {
   if (!aggregator_) return;
-  for (const ChunkId id : aggregator_->take_closed()) send_closed(id);
+  for (const ChunkId id : aggregator_->take_closed())
+    send_closed(id);
   for (const auto& [worker, id] : aggregator_->take_resends()) {
     if (const auto found = sessions_.find(worker); found != sessions_.end()) {
       found->second->post(Resend{id});

@@ -11,7 +11,8 @@ namespace stagger {
 
 namespace {
 
-constexpr std::size_t outbox_items_max = 65536;  // replies are bounded by the rounds that can close; this is the last resort
+constexpr std::size_t outbox_items_max =
+    65536;  // replies are bounded by the rounds that can close; this is the last resort
 
 RefusalReason reason_of(const Error& error) {
   return error.code == Errc::bad_frame ? RefusalReason::bad_frame : RefusalReason::bad_message;
@@ -23,10 +24,7 @@ Session::Session(Server& server, std::unique_ptr<Connection> connection)
     : server_(server),
       connection_(std::move(connection)),
       outbox_(
-          server.host().executor,
-          *connection_,
-          outbox_items_max,
-          server.options().timeouts.worker),
+          server.host().executor, *connection_, outbox_items_max, server.options().timeouts.worker),
       scope_(server.host().executor, "session"),
       retry_(server.host().executor) {}
 
@@ -41,10 +39,12 @@ Task<std::string> Session::run() {
     cancelled = std::current_exception();
   }
   if (worker_) server_.detach(*worker_, *this, reason);
-  for (const auto& [round, count] : receiving_) server_.push_ended(*worker_, round);
+  for (const auto& [round, count] : receiving_)
+    server_.push_ended(*worker_, round);
   outbox_.close();
   if (cancelled) scope_.cancel();
-  co_await boost::asio::this_coro::reset_cancellation_state();  // the tasks are awaited all the same
+  co_await boost::asio::this_coro::reset_cancellation_state();  // the tasks are awaited all the
+                                                                // same
   co_await scope_.join();
   connection_->close();
   if (cancelled) std::rethrow_exception(cancelled);
@@ -54,7 +54,8 @@ Task<std::string> Session::run() {
 Task<void> Session::write_frames() {
   co_await outbox_.write_frames();
   connection_->close();
-  scope_.cancel();  // the connection is of no more use, or the session has ended: the heartbeats end too
+  scope_.cancel();  // the connection is of no more use, or the session has ended: the heartbeats
+                    // end too
 }
 
 Task<void> Session::send_heartbeats() {
@@ -121,8 +122,7 @@ Task<std::optional<std::string>> Session::greet() {
   }
   const Hello* hello = std::get_if<Hello>(&*message);
   if (hello == nullptr || frame->payload_bytes != 0) {
-    co_return refuse(
-        RefusalReason::bad_message, fmt::format("{} before hello", name_of(*message)));
+    co_return refuse(RefusalReason::bad_message, fmt::format("{} before hello", name_of(*message)));
   }
   const auto admitted = server_.admit(*hello, connection_->peer());
   if (!admitted) co_return refuse(RefusalReason::not_a_member, admitted.error().detail);
@@ -232,7 +232,8 @@ Task<void> Session::place(ChunkId id, ChunkBuffer values) {
 void Session::answer_repeated(ChunkId id) {
   server_.refused(RefusalReason::repeated);
   const auto& snapshot = server_.center_chunks().chunk(id.round.group, id.chunk);
-  if (snapshot.iteration != id.round.iteration) return;  // still open: the reply comes with its close
+  if (snapshot.iteration != id.round.iteration)
+    return;  // still open: the reply comes with its close
   const ChunkHead head{
       .id = id,
       .plan = server_.plans().at(id.round.iteration).version,

@@ -24,7 +24,8 @@ class Server;
 /// Owner:   Server; lives until its run() has returned.
 /// Thread:  the loop.
 /// Cancel:  closes the connection.
-/// Failure: run() never throws for what a peer did: it returns the reason for which the connection ended.
+/// Failure: run() never throws for what a peer did: it returns the reason for which the connection
+/// ended.
 ///
 /// Tasks: read_requests (run's own), write_frames, send_heartbeats.
 class Session {
@@ -47,8 +48,10 @@ class Session {
   /// What is queued is still sent (within the stall limit); then the connection closes.
   void finish() { outbox_.close(); }
 
-  /// A payload is coming (the connection watches for stalls) or a chunk is held: not reading heartbeats is no silence.
+  /// A payload is coming (the connection watches for stalls) or a chunk is held: not reading
+  /// heartbeats is no silence.
   bool busy() const { return busy_; }
+
   LinkStats link_stats() const { return connection_->stats(); }
 
  private:

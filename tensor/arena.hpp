@@ -21,7 +21,9 @@ class AlignedFloats {
   explicit AlignedFloats(std::size_t count);
 
   std::span<float> span() { return {memory_.get(), count_}; }
+
   std::span<const float> span() const { return {memory_.get(), count_}; }
+
   std::size_t size() const { return count_; }
 
  private:
@@ -39,8 +41,11 @@ class Arena {
   explicit Arena(const ArenaLayout& layout);
 
   const ArenaLayout& layout() const { return layout_; }
+
   std::span<float> all() { return memory_.span(); }
+
   std::span<const float> all() const { return memory_.span(); }
+
   std::span<float> group(std::size_t index);
   std::span<const float> group(std::size_t index) const;
   std::span<float> parameter(std::size_t index);

@@ -3,10 +3,9 @@
 #include <chrono>
 #include <cstdio>
 
-#include <unistd.h>
-
 #include <fmt/chrono.h>
 #include <fmt/format.h>
+#include <unistd.h>
 
 namespace stagger {
 
@@ -20,7 +19,9 @@ std::string wall_time_text() {
       millis % 1000);
 }
 
-bool output_is_terminal() { return ::isatty(STDOUT_FILENO) == 1; }
+bool output_is_terminal() {
+  return ::isatty(STDOUT_FILENO) == 1;
+}
 
 void write_error_line(std::string_view line) {
   const std::string whole = std::string(line) + '\n';

@@ -1,0 +1,249 @@
+#include <array>
+#include <utility>
+
+#include <capnp/message.h>
+#include <fmt/format.h>
+#include <kj/exception.h>
+
+#include "net/protocol.capnp.h"
+#include "ps/protocol.hpp"
+
+// Frames into messages: every limit is checked before anything is made from a number.
+namespace stagger {
+
+namespace {
+
+constexpr std::uint64_t text_bytes_max = 65536;
+constexpr std::size_t layers_max = 65536;
+
+struct Malformed {
+  std::string what;
+};
+
+std::string read_text(capnp::Text::Reader text, const char* field) {
+  if (text.size() > text_bytes_max) {
+    throw Malformed{fmt::format("{} has {} bytes, at most {}", field, text.size(), text_bytes_max)};
+  }
+  return {text.begin(), text.size()};
+}
+
+template <class Enum>
+Enum read_enum(std::uint8_t value, Enum last, const char* field) {
+  if (value > static_cast<std::uint8_t>(last)) {
+    throw Malformed{fmt::format("{} has no value {}", field, value)};
+  }
+  return static_cast<Enum>(value);
+}
+
+ChunkId read(wire::ChunkId::Reader in) {
+  return {{GroupId(in.getGroup()), Iteration(in.getIteration())}, in.getChunk()};
+}
+
+std::vector<Duration> read_durations(
+    capnp::List<std::int64_t>::Reader in, const char* field, std::size_t count_max) {
+  if (in.size() > count_max) {
+    throw Malformed{fmt::format("{} has {} entries, at most {}", field, in.size(), count_max)};
+  }
+  std::vector<Duration> durations;
+  durations.reserve(in.size());
+  for (const auto ns : in)
+    durations.emplace_back(ns);
+  return durations;
+}
+
+Heartbeat read(wire::Heartbeat::Reader in) {
+  return {
+      .iteration = Iteration(in.getIteration()),
+      .samples = in.getSamples(),
+      .loss = in.getLoss(),
+      .exposed = Duration{in.getExposedNs()},
+      .compute = Duration{in.getComputeNs()},
+      .iterations = read_durations(in.getIterationNs(), "iterationNs", Heartbeat::samples_max),
+      .lateness = read_durations(in.getLatenessNs(), "latenessNs", Heartbeat::samples_max),
+      .overrun = read_durations(in.getOverrunNs(), "overrunNs", Heartbeat::samples_max)};
+}
+
+PlannedGroup read(wire::Group::Reader in) {
+  return {
+      .range = {{in.getLayerBegin(), in.getLayerEnd()}, in.getBytes()},
+      .slot = {
+          .current = Duration{in.getCurrentNs()},
+          .window = Duration{in.getWindowNs()},
+          .slot = Duration{in.getSlotNs()}}};
+}
+
+Plan read(wire::Plan::Reader in) {
+  Plan plan;
+  plan.version = PlanVersion(in.getVersion());
+  plan.first_iteration = Iteration(in.getFirstIteration());
+  plan.policy.strategy = read_enum(in.getStrategy(), Strategy::bsp, "strategy");
+  plan.policy.rule = read_enum(in.getRule(), UpdateRule::post_step, "rule");
+  plan.policy.phase = read_enum(in.getPhase(), PhaseRule::together, "phase");
+  plan.admission = read_enum(in.getAdmission(), Admission::slots, "admission");
+  plan.policy.period = in.getPeriod();
+  plan.policy.workers = in.getWorkers();
+  plan.policy.alpha = in.getAlpha();
+  plan.policy.beta = in.getBeta();
+  for (const auto group : in.getGroups())
+    plan.groups.push_back(read(group));
+  if (plan.policy.period < 1 || plan.policy.workers < 1 || plan.groups.empty()) {
+    throw Malformed{"a plan without period, workers or groups"};
+  }
+  return plan;
+}
+
+Hello read(wire::Hello::Reader in) {
+  Hello hello;
+  hello.protocol = in.getProtocolVersion();
+  hello.job = read_text(in.getJob(), "job");
+  hello.rank = in.getRank();
+  hello.world = in.getWorld();
+  hello.schema_hash = in.getSchemaHash();
+  hello.settings = read_text(in.getSettings(), "settings");
+  for (const auto parameter : in.getParameters()) {
+    ParameterInfo info;
+    info.name = read_text(parameter.getName(), "a parameter's name");
+    for (const auto extent : parameter.getShape())
+      info.shape.push_back(extent);
+    hello.parameters.push_back(std::move(info));
+  }
+  return hello;
+}
+
+Profile read(wire::Profile::Reader in) {
+  Profile profile;
+  profile.forward = read_durations(in.getForwardNs(), "forwardNs", layers_max);
+  profile.backward = read_durations(in.getBackwardNs(), "backwardNs", layers_max);
+  return profile;
+}
+
+Begin read(wire::Begin::Reader in) {
+  Begin begin;
+  for (const auto plan : in.getPlans())
+    begin.plans.push_back(read(plan));
+  if (begin.plans.empty()) throw Malformed{"begin without a plan"};
+  begin.first_iteration = Iteration(in.getFirstIteration());
+  begin.last_iteration = Iteration(in.getLastIteration());
+  return begin;
+}
+
+ChunkHead read(wire::Chunk::Reader in) {
+  return {
+      .id = read(in.getId()),
+      .plan = PlanVersion(in.getPlanVersion()),
+      .codec = in.getCodec(),
+      .present = in.getPresent()};
+}
+
+Commit read(wire::Commit::Reader in) {
+  Commit commit;
+  commit.agreement = in.getAgreement();
+  if (in.hasPlan()) commit.plan.push_back(read(in.getPlan()));
+  commit.last_iteration = Iteration(in.getLastIteration());
+  return commit;
+}
+
+Farewell read(wire::Farewell::Reader in) {
+  Farewell farewell;
+  farewell.early = in.getEarly();
+  farewell.reason = read_text(in.getReason(), "reason");
+  farewell.progress = read(in.getProgress());
+  farewell.bytes_pushed = in.getBytesPushed();
+  farewell.bytes_pulled = in.getBytesPulled();
+  for (const auto count : in.getLatenessCounts())
+    farewell.lateness_counts.push_back(count);
+  return farewell;
+}
+
+Message read(wire::Message::Reader in) {
+  switch (in.which()) {
+    case wire::Message::HELLO:
+      return read(in.getHello());
+    case wire::Message::WELCOME:
+      return Welcome{
+          WorkerId(in.getWelcome().getRank()),
+          Incarnation(in.getWelcome().getIncarnation()),
+          in.getWelcome().getProfileWanted()};
+    case wire::Message::REFUSE:
+      return Refuse{read_text(in.getRefuse().getReason(), "reason")};
+    case wire::Message::PROFILE:
+      return read(in.getProfile());
+    case wire::Message::BEGIN:
+      return read(in.getBegin());
+    case wire::Message::PUSH:
+      return Push{read(in.getPush())};
+    case wire::Message::CENTER:
+      return CenterReply{read(in.getCenter())};
+    case wire::Message::RESEND:
+      return Resend{read(in.getResend())};
+    case wire::Message::HEARTBEAT:
+      return read(in.getHeartbeat());
+    case wire::Message::PREPARE:
+      return Prepare{in.getPrepare().getAgreement()};
+    case wire::Message::PROMISE:
+      return Promise{in.getPromise().getAgreement(), Iteration(in.getPromise().getHoldIteration())};
+    case wire::Message::COMMIT:
+      return read(in.getCommit());
+    case wire::Message::FAREWELL:
+      return read(in.getFarewell());
+  }
+  throw Malformed{fmt::format("no message has number {}", static_cast<int>(in.which()))};
+}
+
+kj::ArrayPtr<const capnp::word> as_words(std::span<const std::uint64_t> words) {
+  return kj::arrayPtr(reinterpret_cast<const capnp::word*>(words.data()), words.size());
+}
+
+/// Walks at most what was received, several times over: pointers that share bytes cannot amplify
+/// the work.
+capnp::ReaderOptions reader_options(std::size_t words) {
+  capnp::ReaderOptions options;
+  options.traversalLimitInWords = 4 * words + 1024;
+  options.nestingLimit = 16;
+  return options;
+}
+
+}  // namespace
+
+Result<Message> decode_message(std::uint64_t job, const FrameHead& head) {
+  try {
+    const std::array<kj::ArrayPtr<const capnp::word>, 1> segments{as_words(head.words)};
+    capnp::SegmentArrayMessageReader reader(
+        kj::arrayPtr(segments.data(), segments.size()), reader_options(head.words.size()));
+    const auto root = reader.getRoot<wire::Message>();
+    if (root.getJobHash() != job) {
+      return Error{
+          Errc::bad_message,
+          fmt::format("job hash {:016x}, ours is {:016x}: another job", root.getJobHash(), job)};
+    }
+    return read(root);
+  } catch (const Malformed& malformed) {
+    return Error{Errc::bad_message, malformed.what};
+  } catch (const kj::Exception& exception) {
+    return Error{Errc::bad_message, exception.getDescription().cStr()};
+  }
+}
+
+Result<void> check_payload(const FrameHead& head, std::span<const float> values) {
+  try {
+    const auto bytes = payload_bytes(values);
+    const std::array<kj::ArrayPtr<const capnp::word>, 2> segments{
+        as_words(head.words),
+        kj::arrayPtr(reinterpret_cast<const capnp::word*>(bytes.data()), bytes.size() / 8)};
+    capnp::SegmentArrayMessageReader reader(
+        kj::arrayPtr(segments.data(), segments.size()),
+        reader_options(head.words.size() + bytes.size() / 8));
+    const auto root = reader.getRoot<wire::Message>();
+    const auto data = root.isPush() ? root.getPush().getPayload() : root.getCenter().getPayload();
+    const auto* begin = reinterpret_cast<const std::byte*>(data.begin());
+    if (begin == bytes.data() && data.size() == values.size_bytes()) return {};
+    return Error{
+        Errc::bad_message,
+        fmt::format(
+            "payload of {} bytes, {} expected in segment 1", data.size(), values.size_bytes())};
+  } catch (const kj::Exception& exception) {
+    return Error{Errc::bad_message, exception.getDescription().cStr()};
+  }
+}
+
+}  // namespace stagger
