@@ -1,7 +1,7 @@
 """What the benches share: configs, the program, medians, tables.
 
-A bench never edits a config that people use: it reads one, changes keys, and writes the result beside
-the run, so that each run can be repeated with `stagger run`.
+A bench never edits a config that people use: it reads one, changes keys, and writes the result
+beside the run, so that each run can be repeated with `stagger run`.
 """
 
 import json
@@ -9,6 +9,7 @@ import os
 import pathlib
 import statistics
 import subprocess
+import sys
 import tomllib
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
@@ -25,7 +26,8 @@ class BenchError(Exception):
 def add_common(parser):
     parser.add_argument("--program", type=pathlib.Path, default=PROGRAM)
     parser.add_argument("--config", type=pathlib.Path, default=CONFIG)
-    parser.add_argument("--set", dest="sets", action="append", default=[], metavar="TABLE.KEY=VALUE",
+    parser.add_argument("--set", dest="sets", action="append", default=[],
+                        metavar="TABLE.KEY=VALUE",
                         help="override a key of the config for all runs (repeatable)")
 
 
@@ -33,6 +35,18 @@ def check_program(program):
     if not os.access(program, os.X_OK):
         raise BenchError(f"{program} is not there; build it (tools/build) or give --program")
     return program.resolve()
+
+
+def load_before(processes):
+    """The machine's load before a bench; says so when that, or too few cores, spoils times."""
+    load, cores = os.getloadavg()[0], os.cpu_count() or 1
+    if load > 0.5:
+        print(f"bench: load {load:.1f} before the start: others are at work here, so no time below "
+              "is a figure to quote", file=sys.stderr)
+    if processes > cores:
+        print(f"bench: {processes} busy processes share {cores} cores: times hold their waits for "
+              "a core", file=sys.stderr)
+    return load
 
 
 def parse_set(text):

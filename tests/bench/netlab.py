@@ -4,8 +4,8 @@
     python3 tests/bench/netlab.py --workers 4 --rate 200mbit --repeats 5
 
 Real processes train on real data, each in a network namespace of its own; network.py says how they
-are joined. Prints a table of medians. Exit code: 0; 1 when a run failed or its parameters differ from
-those of a run without this network; 77 where namespaces cannot be made.
+are joined. Prints a table of medians. Exit code: 0; 1 when a run failed or its parameters differ
+from those of a run without this network; 77 where namespaces cannot be made.
 """
 
 import argparse
@@ -49,8 +49,8 @@ def parse_arguments():
     parser.add_argument("--rate", default="200mbit", help="of the shared link, as tc writes it")
     parser.add_argument("--limit-bytes", type=int, default=65536, help="length of its queue")
     parser.add_argument("--burst-bytes", type=int, default=16384)
-    parser.add_argument("--congestion", default="reno", help="TCP's congestion control; reno is the "
-                        "one that every kernel allows in a namespace")
+    parser.add_argument("--congestion", default="reno", help="TCP's congestion control; reno is "
+                        "the one that every kernel allows in a namespace")
     parser.add_argument("--strategies", default="bsp,easgd,interleaved")
     parser.add_argument("--admissions", default="none,slots")
     parser.add_argument("--repeats", type=int, default=5)
@@ -60,7 +60,8 @@ def parse_arguments():
     parser.add_argument("--hidden", default="1024,1024", help="of mlp")
     parser.add_argument("--batch", type=int, default=128, help="per worker")
     parser.add_argument("--limit-s", type=float, default=600.0, help="for one run")
-    parser.add_argument("--directory", type=pathlib.Path, help="keep configs, logs and reports here")
+    parser.add_argument("--directory", type=pathlib.Path,
+                        help="keep configs, logs and reports here; must be new")
     parser.add_argument("--out", type=pathlib.Path, default=pathlib.Path("netlab.json"))
     return parser.parse_args()
 
@@ -81,7 +82,7 @@ def base_config(arguments, directory):
 
 
 class Metrics:
-    """The PS's /metrics, read while it runs: its last answer is what is left when the run is over."""
+    """The PS's /metrics, read while it runs: its last answer is left when the run is over."""
 
     def __init__(self):
         self.text = ""
@@ -159,7 +160,7 @@ class Roles:
 def run_on(lab, program, config, limit_s):
     """One run across the namespaces; (report, samples of the queue, metrics)."""
     folder = pathlib.Path(config["job"]["directory"], config["job"]["name"] + "-logs")
-    folder.mkdir(parents=True)
+    folder.mkdir(parents=True, exist_ok=True)
     config = common.changed(config, {
         "cluster.ps": f"{network.PS_ADDRESS}:{PS_PORT}",
         "cluster.listen": f"{network.PS_ADDRESS}:{PS_PORT}",
@@ -189,28 +190,32 @@ def queue_figures(samples):
 
 
 def report_figures(report):
+    slots = report["admission"] == "slots"  # without slots nothing is late, which is not "in time"
     return {
         "pushes_in_flight_max": report["pushes_in_flight_max"],
         "iteration_ms": 1e3 * report["wall_seconds"] / report["iterations"],
         "exposed_seconds": report["exposed_seconds"],
         "compute_seconds": report["compute_seconds"],
-        "lateness_p50_us": report["slot_lateness_us"]["p50"],
-        "lateness_p99_us": report["slot_lateness_us"]["p99"],
+        "lateness_p50_us": report["slot_lateness_us"]["p50"] if slots else None,
+        "lateness_p99_us": report["slot_lateness_us"]["p99"] if slots else None,
     }
 
 
 def measure(lab, program, config, limit_s):
     lab.shape()
-    before = lab.tcp_counters()
+    hosts = {"workers": lab.workers, "ps": [lab.ps]}
+    before = {name: lab.tcp_counters(some) for name, some in hosts.items()}
     report, samples, metrics = run_on(lab, program, config, limit_s)
-    after = lab.tcp_counters()
+    after = {name: lab.tcp_counters(some) for name, some in hosts.items()}
     queue = lab.queue()
     figures = {**report_figures(report), **queue_figures(samples)}
     figures.update({
         "drops": queue["drops"],
         "drop_share": queue["drops"] / max(queue["drops"] + queue["packets"], 1),
-        "retransmissions": after["RetransSegs"] - before["RetransSegs"],
-        "timeouts": after["TCPTimeouts"] - before["TCPTimeouts"],
+        # The kernels' own counts, so that no figure hangs on what the engine says about itself.
+        "retransmissions": after["workers"]["RetransSegs"] - before["workers"]["RetransSegs"],
+        "retransmissions_ps": after["ps"]["RetransSegs"] - before["ps"]["RetransSegs"],
+        "timeouts": after["workers"]["TCPTimeouts"] - before["workers"]["TCPTimeouts"],
         "retransmissions_metric": metrics.sum("connection_retransmissions_total"),
         "link_use": None,
     })
@@ -255,8 +260,8 @@ def all_runs(arguments, directory, save):
                 run = measure(lab, program, job, arguments.limit_s)
                 run.update({"strategy": strategy, "admission": admission, "repeat": repeat})
                 runs.append(run)
-                print(f"{job['job']['name']}: {run['figures']['iteration_ms']:.2f} ms an iteration, "
-                      f"{run['figures']['drops']} drops", file=sys.stderr)
+                print("{}: {iteration_ms:.2f} ms an iteration, {drops} drops".format(
+                    job["job"]["name"], **run["figures"]), file=sys.stderr)
                 save(loopback, runs)
     return loopback, runs
 
@@ -274,12 +279,12 @@ def print_results(arguments, loopback, runs):
     rows = []
     for strategy, report in loopback.items():
         figures = report_figures(report)
-        figures.update({"lateness_p50_us": None, "lateness_p99_us": None})
         rows.append([f"{strategy}, loopback",
                      *(cell(text, figures.get(key)) for key, _, text in COLUMNS)])
         for admission in arguments.admissions.split(","):
-            figures = common.medians([run["figures"] for run in runs
-                                      if (run["strategy"], run["admission"]) == (strategy, admission)])
+            figures = common.medians([
+                run["figures"] for run in runs
+                if (run["strategy"], run["admission"]) == (strategy, admission)])
             rows.append([f"{strategy}, {admission}",
                          *(cell(text, figures[key]) for key, _, text in COLUMNS)])
     print(f"{arguments.workers} workers, {arguments.model}, batch {arguments.batch}, "
@@ -306,6 +311,7 @@ def differences(loopback, runs):
 
 def bench(arguments, directory):
     facts = {key: str(value) for key, value in vars(arguments).items()}
+    facts["load_before"] = common.load_before(arguments.workers + 1)
 
     def save(loopback, runs):
         common.write_json(arguments.out, {"arguments": facts, "loopback": loopback, "runs": runs})
@@ -316,7 +322,8 @@ def bench(arguments, directory):
     for line in wrong:
         print(f"netlab: {line}", file=sys.stderr)
     if not wrong:
-        print(f"parameters: all {len(runs)} runs bit-identical to loopback; raw numbers: {arguments.out}")
+        print(f"parameters: all {len(runs)} runs bit-identical to loopback; "
+              f"raw numbers: {arguments.out}")
     return 1 if wrong else 0
 
 
@@ -329,6 +336,8 @@ def main():
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     try:
         if arguments.directory:
+            if arguments.directory.exists():
+                raise BenchError(f"--directory {arguments.directory}: is there already")
             return bench(arguments, arguments.directory.resolve())
         with tempfile.TemporaryDirectory(prefix="stagger-netlab-") as directory:
             return bench(arguments, pathlib.Path(directory))

@@ -35,7 +35,8 @@ TC_H_ROOT = 0xFFFFFFFF
 
 
 def command(*words):
-    done = subprocess.run([str(word) for word in words], capture_output=True, text=True, check=False)
+    done = subprocess.run(
+        [str(word) for word in words], capture_output=True, text=True, check=False)
     if done.returncode != 0:
         raise BenchError(f"{' '.join(map(str, words))}: {(done.stderr or done.stdout).strip()}")
     return done.stdout
@@ -52,7 +53,7 @@ def enter_namespace(name):
 
 
 class NamespaceThread(threading.Thread):
-    """Calls `step` again and again inside a namespace, until stopped. What it raised, join raises."""
+    """Calls a step again and again inside a namespace. What the step raised, finish raises."""
 
     def __init__(self, namespace, interval_s, open_step):
         super().__init__(daemon=True)
@@ -112,7 +113,8 @@ class QueueReader:
     def read(self):
         """(bytes, packets, drops, backlog) since the queue was made."""
         tcmsg = struct.pack("=BxxxiIII", socket.AF_UNSPEC, self.index, 0, 0, 0)
-        header = struct.pack("=IHHII", 16 + len(tcmsg), RTM_GETQDISC, NLM_F_REQUEST | NLM_F_DUMP, 1, 0)
+        flags = NLM_F_REQUEST | NLM_F_DUMP
+        header = struct.pack("=IHHII", 16 + len(tcmsg), RTM_GETQDISC, flags, 1, 0)
         self.socket.send(header + tcmsg)
         found = None
         while True:
@@ -140,7 +142,7 @@ class QueueReader:
 
 
 class Network:
-    """The namespaces, from __enter__ to __exit__. Addresses: PS 10.77.0.1, worker i 10.77.0.(10+i)."""
+    """The namespaces, from __enter__ to __exit__. PS: 10.77.0.1; worker i: 10.77.0.(10+i)."""
 
     def __init__(self, workers, link):
         if not 1 <= workers <= WORKERS_MAX:
@@ -206,11 +208,12 @@ class Network:
                                    "tc", "-s", "-j", "qdisc", "show", "dev", "ps"))
         return next(queue for queue in shown if queue["kind"] == "tbf")
 
-    def tcp_counters(self):
-        """Segments sent again and retransmission timeouts, over all workers' kernels."""
+    def tcp_counters(self, hosts):
+        """Segments sent again and retransmission timeouts, over the kernels of these hosts."""
         total = {"RetransSegs": 0, "TCPTimeouts": 0}
-        for name in self.workers:
-            text = command("ip", "netns", "exec", name, "cat", "/proc/net/snmp", "/proc/net/netstat")
+        for name in hosts:
+            text = command(
+                "ip", "netns", "exec", name, "cat", "/proc/net/snmp", "/proc/net/netstat")
             lines = [line.split() for line in text.split("\n") if line]
             for keys, values in zip(lines[::2], lines[1::2]):
                 for key, value in zip(keys[1:], values[1:]):
