@@ -10,6 +10,7 @@
 #include <boost/asio/steady_timer.hpp>
 #include <boost/asio/use_awaitable.hpp>
 
+#include "net/real/port_owner.hpp"
 #include "net/scope.hpp"
 
 namespace stagger {
@@ -27,11 +28,12 @@ constexpr Duration accept_pause = 100ms;
 
 Error listen_error(const Endpoint& endpoint, const error_code& reason) {
   const bool in_use = reason == asio::error::address_in_use;
-  const std::string advice = in_use ? "; stop what listens there, or choose another port" : "";
+  const std::string owner = in_use ? describe_port_owner(endpoint.port) : std::string();
+  const std::string advice = in_use ? "; stop it, or choose another port" : "";
   return Error{
       .code = in_use ? Errc::address_in_use : Errc::bad_address,
-      .detail =
-          "cannot listen on " + to_string(endpoint) + " for HTTP: " + reason.message() + advice,
+      .detail = "cannot listen on " + to_string(endpoint) + " for HTTP: " + reason.message() +
+                (owner.empty() ? "" : " by " + owner) + advice,
   };
 }
 
