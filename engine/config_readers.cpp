@@ -15,7 +15,8 @@ std::string wrong_type(std::string_view expected, const ConfigValue& value) {
 }
 
 std::string not_known(const std::string& text, std::span<const std::string> names) {
-  std::string message = fmt::format("\"{}\" is not known; known: {}", text, join_names(names));
+  std::string message =
+      fmt::format("{} is not known; known: {}", toml_text(text), join_names(names));
   if (const auto nearest = nearest_name(text, names)) {
     message += fmt::format("; did you mean \"{}\"?", *nearest);
   }
@@ -64,7 +65,7 @@ Problem read_number_or_auto(
     const ConfigValue& value, const Range& range, std::optional<double>& parsed) {
   if (const auto* const text = std::get_if<std::string>(&value)) {
     if (*text == "auto") return std::nullopt;
-    return fmt::format("expected a number or \"auto\", found \"{}\"", *text);
+    return fmt::format("expected a number or \"auto\", found {}", toml_text(*text));
   }
   return read_number(value, range, parsed.emplace());
 }
@@ -144,9 +145,9 @@ Problem check_job_name(const std::string& name) {
                     name.front() != '-' && name.find_first_not_of(allowed) == std::string::npos;
   if (good) return std::nullopt;
   return fmt::format(
-      "\"{}\" must be usable as a directory: 1 to {} of letters, digits, '.', '_' and '-', the "
+      "{} must be usable as a directory: 1 to {} of letters, digits, '.', '_' and '-', the "
       "first a letter, a digit or '_'",
-      name,
+      toml_text(name),
       size_max);
 }
 

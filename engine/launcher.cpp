@@ -1,5 +1,6 @@
 #include "engine/launcher.hpp"
 
+#include <algorithm>
 #include <csignal>
 #include <utility>
 
@@ -66,7 +67,21 @@ Task<void> Launcher::run() {
   if (code != 0 && outcome_ == static_cast<ExitCode>(code)) {
     fmt::print(stderr, "stagger: the PS ended with {}: {}\n", code, last_line("ps"));
   }
+  co_await end_workers();
   co_await scope_.join();
+}
+
+/// Workers end when they have said farewell or miss the PS; one that hangs is killed.
+Task<void> Launcher::end_workers() {
+  const auto ended = [](const std::unique_ptr<Process>& worker) {
+    return worker->ended();
+  };
+  const TimePoint limit = host_.clock.now() + options_.config.timeouts.stop;
+  while (host_.clock.now() < limit && !std::ranges::all_of(workers_, ended)) {
+    co_await host_.clock.sleep_until(host_.clock.now() + 20ms);
+  }
+  for (const auto& worker : workers_)
+    worker->signal(SIGKILL);
 }
 
 /// Waits until the PS has written where it listens; empty when it ended before.

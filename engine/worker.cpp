@@ -155,7 +155,7 @@ Task<void> Worker::end_training() {
   Farewell farewell;
   farewell.early = early;
   farewell.reason = early ? leave_reason_ : "training has ended";
-  farewell.progress = take_progress();
+  farewell.progress = client_.progress();
   farewell.bytes_pushed = client_.bytes_pushed();
   farewell.bytes_pulled = client_.bytes_pulled();
   farewell.lateness_counts = synchronizer_->lateness_sketch().counts();
@@ -219,7 +219,9 @@ Heartbeat Worker::take_progress() {
       .compute = computed_,
       .iterations = std::exchange(iteration_times_, {}),
       .lateness = {},
-      .overrun = {}};
+      .overrun = {},
+      .round_trip = Duration{0},
+      .retransmissions = 0};
   if (synchronizer_) {
     progress.lateness = synchronizer_->take_lateness();
     progress.overrun = synchronizer_->take_overrun();

@@ -45,8 +45,8 @@ void elastic_mix(std::span<float> w, std::span<const float> center, float alpha)
 void accumulate(std::span<float> sum, std::span<const float> x);
 
 /// Elastic center step in place of the sum: sum' = (1 - beta*present/workers)*center +
-/// (beta/workers)*sum, which is c + (beta/K)*sum over the present of (x - c), and exactly the mean
-/// for beta = 1 with all present.
+/// beta*sum/workers, which is c + (beta/K)*sum over the present of (x - c), and exactly the mean
+/// sum/workers for beta = 1 with all present (divided, since sum*(1/workers) rounds twice).
 void elastic_center(
     std::span<float> sum,
     std::span<const float> center,

@@ -1,6 +1,7 @@
 #include "net/endpoint.hpp"
 
 #include <charconv>
+#include <memory>
 #include <optional>
 
 namespace stagger {
@@ -14,8 +15,8 @@ Error bad_address(std::string_view text, std::string_view reason) {
 
 std::optional<std::uint16_t> parse_port(std::string_view digits) {
   std::uint16_t port = 0;
-  const char* const end = digits.data() + digits.size();
-  const auto [stop, error] = std::from_chars(digits.data(), end, port);
+  const char* const end = std::to_address(digits.end());
+  const auto [stop, error] = std::from_chars(std::to_address(digits.begin()), end, port);
   if (digits.empty() || error != std::errc() || stop != end) return std::nullopt;
   return port;
 }

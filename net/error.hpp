@@ -27,8 +27,8 @@ std::string_view to_string(Errc code);
 
 /// A code to branch on and a sentence for people, which names address, rank, group, file as they
 /// apply.
-struct Error {
-  Errc code;
+struct Error {  // NOLINT(cppcoreguidelines-pro-type-member-init): made with its code only
+  Errc code = Errc::closed;
   std::string detail;
 };
 

@@ -116,6 +116,8 @@ struct Heartbeat {
   iterationNs @5 :List(Int64);  # durations since the last heartbeat, a bounded number of each
   latenessNs @6 :List(Int64);
   overrunNs @7 :List(Int64);
+  roundTripNs @8 :Int64;  # of the worker's end of the connection, as retransmissions
+  retransmissions @9 :UInt64;
 }
 
 # PS -> worker: say how far you may go without hearing from me again.

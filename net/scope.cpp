@@ -71,7 +71,8 @@ void TaskScope::spawn(std::string_view name, Task<void> task) {
   asio::co_spawn(
       executor_,
       run_child(std::move(task)),
-      asio::bind_cancellation_slot((*child)->signal.slot(), Completion{this, child}));
+      asio::bind_cancellation_slot(
+          (*child)->signal.slot(), Completion{.scope = this, .child = child}));
 }
 
 void TaskScope::cancel() {

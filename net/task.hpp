@@ -8,7 +8,7 @@
 /// Rules (g++ 12 destroys captures twice in the shapes they forbid, and dangling is easy):
 /// * a coroutine is a named function or member; it is never a lambda with captures;
 /// * it takes its data by value; references only to objects that outlive the scope it runs in;
-/// * nothing that captures is constructed inside a co_await expression;
+/// * no capture and no aggregate that owns (Endpoint{…}) is constructed in a co_await expression;
 /// * only TaskScope starts one beside another.
 namespace stagger {
 

@@ -40,7 +40,9 @@ struct Waiter::Operation {
     auto slot = asio::get_associated_cancellation_slot(operation->handler);
     if (slot.is_connected()) slot.clear();
     const asio::any_io_executor executor = std::move(operation->working);
-    asio::post(executor, Completion{std::move(operation->handler), error, reason});
+    asio::post(
+        executor,
+        Completion{.handler = std::move(operation->handler), .error = error, .reason = reason});
   }
 };
 
@@ -80,7 +82,7 @@ struct WaiterAccess {
 
   static Task<Wake> parked(Waiter& waiter, bool interruptible) {
     return asio::async_initiate<const asio::use_awaitable_t<Executor>, void(error_code, Wake)>(
-        Park{&waiter, interruptible}, asio::use_awaitable_t<Executor>());
+        Park{.waiter = &waiter, .interruptible = interruptible}, asio::use_awaitable_t<Executor>());
   }
 };
 

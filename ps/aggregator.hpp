@@ -30,7 +30,8 @@ class Aggregator {
     Iteration last_iteration;            ///< rounds of last_iteration + 1 are the final ones
     bool final_round = true;
     std::function<double(Iteration)> learning_rate;  ///< bsp: the PS takes the step
-    std::function<std::vector<WorkerId>(const Plan&, RoundId)> order = round_order;  ///< of a round's sums
+    /// In which a round's values are summed; names each of its workers once.
+    std::function<std::vector<WorkerId>(const Plan&, RoundId)> order = round_order;
   };
 
   /// What happened to an offered chunk.

@@ -73,7 +73,9 @@ Task<Welcome> Client::join() {
   const auto message = decode_message(job_, *frame);
   if (!message) fail(ClientFailure::Kind::refused, describe(message.error()));
   if (const auto* refuse = std::get_if<Refuse>(&*message)) {
-    fail(ClientFailure::Kind::refused, "refused: " + refuse->reason);
+    fail(
+        ClientFailure::Kind::refused,
+        fmt::format("job \"{}\" refused: {}", options_.hello.job, refuse->reason));
   }
   const auto* welcome = std::get_if<Welcome>(&*message);
   if (welcome == nullptr) {
@@ -104,9 +106,17 @@ Task<void> Client::write_frames() {
 
 Task<void> Client::send_heartbeats() {
   while (!leaving_) {
-    send(events_->take_progress());
+    send(progress());
     co_await host_.clock.sleep_until(host_.clock.now() + options_.timeouts.heartbeat);
   }
+}
+
+Heartbeat Client::progress() {
+  Heartbeat progress = events_->take_progress();
+  const LinkStats stats = connection_->stats();
+  progress.round_trip = stats.round_trip;
+  progress.retransmissions = stats.retransmissions;
+  return progress;
 }
 
 Task<void> Client::read_replies() {
@@ -143,7 +153,11 @@ void Client::handle(const Message& message) {
   } else if (const auto* commit = std::get_if<Commit>(&message)) {
     events_->committed(*commit);
   } else if (const auto* refuse = std::get_if<Refuse>(&message)) {
-    fail(ClientFailure::Kind::refused, "refused: " + refuse->reason);
+    // After the begin it says that the worker was left behind, not that it does not fit the job.
+    const bool begun = begun_.is_set();
+    fail(
+        begun ? ClientFailure::Kind::lost : ClientFailure::Kind::refused,
+        (begun ? "lost: " : "refused: ") + refuse->reason);
   } else if (!std::holds_alternative<Heartbeat>(message)) {
     fail(ClientFailure::Kind::refused, fmt::format("a PS does not send {}", name_of(message)));
   }

@@ -104,6 +104,9 @@ class Client {
 
   bool reply_pending(GroupId group) const;
 
+  /// What the owner says of its progress, with what the connection knows of itself.
+  Heartbeat progress();
+
   /// Says goodbye, and waits until the PS has heard it (it closes the connection).
   Task<void> farewell(const Farewell& farewell);
 

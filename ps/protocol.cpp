@@ -43,6 +43,8 @@ void write(wire::Heartbeat::Builder out, const Heartbeat& in) {
   write_durations(out.initIterationNs(size_of(in.iterations)), in.iterations);
   write_durations(out.initLatenessNs(size_of(in.lateness)), in.lateness);
   write_durations(out.initOverrunNs(size_of(in.overrun)), in.overrun);
+  out.setRoundTripNs(in.round_trip.count());
+  out.setRetransmissions(in.retransmissions);
 }
 
 void write(wire::ChunkId::Builder out, const ChunkId& id) {

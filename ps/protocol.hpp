@@ -95,6 +95,8 @@ struct Heartbeat {
       iterations;  ///< durations since the last heartbeat, at most samples_max of each
   std::vector<Duration> lateness;
   std::vector<Duration> overrun;
+  Duration round_trip{0};             ///< as the sender's end of the connection knows it
+  std::uint64_t retransmissions = 0;  ///< likewise
 
   static constexpr std::size_t samples_max = 1024;
 };
@@ -146,7 +148,8 @@ std::string_view name_of(const Message& message);
 std::vector<std::uint64_t> encode_message(
     std::uint64_t job, const Message& message, std::span<const float> payload = {});
 
-/// Reads a received head. bad_message says what is wrong; a wrong job names both hashes.
+/// Reads a received head. bad_message says what is wrong; a wrong job names both hashes
+/// (a refusal is read whatever its job).
 Result<Message> decode_message(std::uint64_t job, const FrameHead& head);
 
 /// After the payload has come: that the head's payload pointer covers exactly `values` in

@@ -60,7 +60,9 @@ Heartbeat read(wire::Heartbeat::Reader in) {
       .compute = Duration{in.getComputeNs()},
       .iterations = read_durations(in.getIterationNs(), "iterationNs", Heartbeat::samples_max),
       .lateness = read_durations(in.getLatenessNs(), "latenessNs", Heartbeat::samples_max),
-      .overrun = read_durations(in.getOverrunNs(), "overrunNs", Heartbeat::samples_max)};
+      .overrun = read_durations(in.getOverrunNs(), "overrunNs", Heartbeat::samples_max),
+      .round_trip = Duration{in.getRoundTripNs()},
+      .retransmissions = in.getRetransmissions()};
 }
 
 PlannedGroup read(wire::Group::Reader in) {
@@ -211,7 +213,8 @@ Result<Message> decode_message(std::uint64_t job, const FrameHead& head) {
     capnp::SegmentArrayMessageReader reader(
         kj::arrayPtr(segments.data(), segments.size()), reader_options(head.words.size()));
     const auto root = reader.getRoot<wire::Message>();
-    if (root.getJobHash() != job) {
+    // A worker that has dialled another job's PS is told so in a refusal with that job's hash.
+    if (root.getJobHash() != job && !root.isRefuse()) {
       return Error{
           Errc::bad_message,
           fmt::format("job hash {:016x}, ours is {:016x}: another job", root.getJobHash(), job)};

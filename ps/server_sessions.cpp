@@ -153,12 +153,9 @@ void Server::progressed(WorkerId worker, const Heartbeat& progress) {
   for (const Duration duration : progress.overrun) {
     worker_metrics_.slot_overrun_seconds.at(rank).observe(to_seconds(duration));
   }
-  if (const auto session = sessions_.find(worker); session != sessions_.end()) {
-    const LinkStats stats = session->second->link_stats();
-    worker_metrics_.connection_round_trip_seconds.at(rank).set(to_seconds(stats.round_trip));
-    worker_metrics_.connection_retransmissions_total.at(rank).raise_to(
-        static_cast<double>(stats.retransmissions));
-  }
+  worker_metrics_.connection_round_trip_seconds.at(rank).set(to_seconds(progress.round_trip));
+  worker_metrics_.connection_retransmissions_total.at(rank).raise_to(
+      static_cast<double>(progress.retransmissions));
 }
 
 void Server::promised(WorkerId worker, const Promise& promise) {

@@ -96,6 +96,12 @@ Task<std::string> Session::read_requests() {
     if (!frame) {
       if (farewell_) co_return "left";
       if (frame.error().code == Errc::bad_frame) server_.refused(RefusalReason::bad_frame);
+      if (frame.error().code == Errc::deadline) {
+        post(Refuse{fmt::format(
+            "rank {} was silent for {:.1f} s (timeouts.worker_s); start it again to rejoin",
+            worker_->value(),
+            to_seconds(server_.options().timeouts.worker))});
+      }
       co_return describe(frame.error());
     }
     server_.heard(*worker_, incarnation_);

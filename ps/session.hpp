@@ -52,7 +52,6 @@ class Session {
   /// heartbeats is no silence.
   bool busy() const { return busy_; }
 
-  LinkStats link_stats() const { return connection_->stats(); }
 
  private:
   Task<std::string> read_requests();

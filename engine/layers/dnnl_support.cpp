@@ -3,9 +3,10 @@
 #include <cstddef>
 #include <utility>
 
-#include <omp.h>
-
 #include "observability/check.hpp"
+
+// OpenMP's own declaration; its header comes with each compiler, and clang's is a package apart.
+extern "C" void omp_set_num_threads(int threads);
 
 namespace stagger {
 

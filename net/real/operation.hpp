@@ -9,6 +9,7 @@
 
 #include "net/clock.hpp"
 #include "net/waiter.hpp"
+#include "observability/check.hpp"
 
 namespace stagger {
 
@@ -69,9 +70,12 @@ class Operation {
 
   boost::system::error_code error() const { return outcome_->error; }
 
-  template <std::size_t index = 0>
+  /// REQUIRES that the outcome is there.
+  template <std::size_t Index = 0>
   auto& value() {
-    return std::get<index>(*outcome_->values);
+    auto& values = outcome_->values;
+    CHECK(values.has_value(), "the operation is still on its way");
+    return std::get<Index>(*values);
   }
 
  private:

@@ -1,6 +1,5 @@
 #include "net/real/process.hpp"
 
-#include <array>
 #include <cerrno>
 #include <csignal>
 #include <system_error>
@@ -17,6 +16,13 @@
 namespace stagger {
 
 namespace asio = boost::asio;
+
+namespace {
+
+/// Of one read_output().
+constexpr std::size_t output_bytes_max = 4096;
+
+}  // namespace
 
 struct Process::Started {
   pid_t id;
@@ -72,7 +78,7 @@ Task<int> Process::wait() {
 
 Task<std::string> Process::read_output() {
   CHECK(output_.is_open(), "the output of this process goes to a file");
-  std::array<char, 4096> buffer{};
+  std::string buffer(output_bytes_max, '\0');
   Operation<std::size_t> read(executor_);
   output_.async_read_some(asio::buffer(buffer), read.handler());
   try {
@@ -81,7 +87,8 @@ Task<std::string> Process::read_output() {
     output_.cancel();
     throw;
   }
-  co_return read.error() ? std::string() : std::string(buffer.data(), read.value());
+  buffer.resize(read.error() ? 0 : read.value());
+  co_return buffer;
 }
 
 void Process::signal(int number) {

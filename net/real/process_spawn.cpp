@@ -77,7 +77,7 @@ std::vector<std::string> merged_environment(const ProcessOptions& options) {
   std::vector<std::string> lines;
   lines.reserve(merged.size());
   for (const auto& [name, value] : merged)
-    lines.push_back(name + "=" + value);
+    lines.emplace_back(name).append("=").append(value);
   return lines;
 }
 
@@ -106,7 +106,7 @@ std::vector<char*> pointers_to(const std::vector<std::string>& texts) {
   if (getppid() != recipe.parent) _exit(127);  // the parent died before we asked to die with it
   sigset_t none;
   sigemptyset(&none);
-  sigprocmask(SIG_SETMASK, &none, nullptr);
+  pthread_sigmask(SIG_SETMASK, &none, nullptr);
   for (const int number : {SIGINT, SIGTERM, SIGPIPE, SIGHUP})
     std::signal(number, SIG_DFL);
   if (dup2(recipe.input, STDIN_FILENO) < 0 || dup2(recipe.output, STDOUT_FILENO) < 0 ||

@@ -20,6 +20,7 @@ namespace stagger {
 class RealHost {
  public:
   RealHost(Log& log, std::uint64_t seed, TcpOptions tcp = {});
+  ~RealHost() = default;
   RealHost(const RealHost&) = delete;
   RealHost& operator=(const RealHost&) = delete;
 

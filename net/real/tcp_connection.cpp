@@ -161,6 +161,7 @@ Task<Result<void>> TcpConnection::fill(std::size_t bytes, Patience patience) {
   CHECK_LE(bytes, buffer_.size());
   while (buffered().size() < bytes) {
     const std::size_t held = buffered().size();
+    in_frame_ = in_frame_ || held > 0;
     std::memmove(buffer_.data(), buffer_.data() + buffer_begin_, held);
     buffer_begin_ = 0;
     buffer_end_ = held;

@@ -28,7 +28,7 @@ void SimClock::fire_next() {
 }
 
 void SimClock::advance_to(TimePoint time) {
-  CHECK(timers_.empty() || time <= *timers_.next(), "time would pass over a timer");
+  CHECK(time <= timers_.next().value_or(time_point_max), "time would pass over a timer");
   now_ = std::max(now_, time);
 }
 

@@ -37,7 +37,7 @@ class SimClock final : public Clock {
  private:
   Executor executor_;
   TimerQueue timers_;
-  TimePoint now_{};
+  TimePoint now_;
 };
 
 }  // namespace stagger

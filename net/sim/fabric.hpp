@@ -77,7 +77,7 @@ struct FabricNode {
 class SimFabric {
  public:
   struct Carried {
-    std::uint64_t packet;
+    std::uint64_t packet = 0;
     TimePoint taken;
   };
 
@@ -122,18 +122,18 @@ class SimFabric {
 
  private:
   struct End {
-    FabricNode* node;
-    FabricEnd* end;
+    FabricNode* node = nullptr;
+    FabricEnd* end = nullptr;
     std::uint64_t peer = 0;
-    TimePoint last_bit{};
-    TimePoint last_through{};
+    TimePoint last_bit;
+    TimePoint last_through;
   };
 
   struct Packet {
-    std::uint64_t source_end;
-    std::uint64_t target_end;
-    FabricNode* source;
-    FabricNode* target;
+    std::uint64_t source_end = 0;
+    std::uint64_t target_end = 0;
+    FabricNode* source = nullptr;
+    FabricNode* target = nullptr;
     TimePoint first_bit;
     TimePoint last_bit;
     bool closing = false;

@@ -55,7 +55,7 @@ class LinkModel {
   void account(std::uint64_t bytes, TimePoint now);
 
   LinkOptions options_;
-  TimePoint busy_until_{};
+  TimePoint busy_until_;
   std::uint64_t bytes_total_ = 0;
   std::uint64_t backlog_bytes_max_ = 0;
   Duration busy_total_{0};

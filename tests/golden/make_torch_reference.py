@@ -3,10 +3,11 @@
 
     make_torch_reference.py INPUT OUTPUT
 
-INPUT is a safetensors file: the model's parameters under their names, `batch.inputs`, `batch.labels` (as floats), and the
-metadata model, learning_rate, momentum, weight_decay, steps. OUTPUT is one too: `scores`, `loss`, `gradient.NAME` of the
-first step, and `after.NAME` once torch.optim.SGD has taken all steps on the same batch. Both are read and written here by
-hand, so that the format is checked against its description and not against our own code.
+INPUT is a safetensors file: the model's parameters under their names, `batch.inputs`,
+`batch.labels` (as floats), and the metadata model, learning_rate, momentum, weight_decay, steps.
+OUTPUT is one too: `scores`, `loss`, `gradient.NAME` of the first step, and `after.NAME` once
+torch.optim.SGD has taken all steps on the same batch. Both are read and written here by hand, so
+that the format is checked against its description and not against our own code.
 
 Exits with 77 where PyTorch is missing.
 """

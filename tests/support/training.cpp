@@ -70,32 +70,6 @@ Batch first_samples(const Batch& batch, std::size_t size) {
   return part;
 }
 
-Result<void> MemoryStorage::write_atomic(
-    const std::string& path, std::span<const std::byte> bytes) {
-  files_[path] = {bytes.begin(), bytes.end()};
-  return {};
-}
-
-Result<std::vector<std::byte>> MemoryStorage::read(const std::string& path) const {
-  const auto found = files_.find(path);
-  if (found == files_.end()) return Error{.code = Errc::not_found, .detail = path};
-  return found->second;
-}
-
-Result<std::vector<std::string>> MemoryStorage::list(const std::string& directory) const {
-  std::vector<std::string> names;
-  const std::string prefix = directory + "/";
-  for (const auto& [path, bytes] : files_) {
-    if (path.starts_with(prefix)) names.push_back(path.substr(prefix.size()));
-  }
-  return names;
-}
-
-Result<void> MemoryStorage::remove(const std::string& path) {
-  if (files_.erase(path) == 0) return Error{.code = Errc::not_found, .detail = path};
-  return {};
-}
-
 std::vector<std::byte> file_bytes(const std::string& path) {
   std::ifstream file(path, std::ios::binary);
   const std::vector<char> letters{std::istreambuf_iterator<char>(file), {}};

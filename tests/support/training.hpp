@@ -2,7 +2,6 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <map>
 #include <memory>
 #include <span>
 #include <string>
@@ -10,7 +9,6 @@
 
 #include "engine/dataset.hpp"
 #include "engine/model.hpp"
-#include "net/storage.hpp"
 #include "tensor/arena.hpp"
 
 /// What tests of models and data share.
@@ -41,21 +39,6 @@ Batch random_batch(
 
 /// The first samples of a batch.
 Batch first_samples(const Batch& batch, std::size_t size);
-
-/// Files in memory.
-class MemoryStorage final : public Storage {
- public:
-  Result<void> write_atomic(const std::string& path, std::span<const std::byte> bytes) override;
-  Result<std::vector<std::byte>> read(const std::string& path) const override;
-
-  bool exists(const std::string& path) const override { return files_.contains(path); }
-
-  Result<std::vector<std::string>> list(const std::string& directory) const override;
-  Result<void> remove(const std::string& path) override;
-
- private:
-  std::map<std::string, std::vector<std::byte>> files_;
-};
 
 /// A real file's bytes; empty where there is none.
 std::vector<std::byte> file_bytes(const std::string& path);

@@ -134,7 +134,7 @@ TEST_P(ModelsAgainstTorch, have_the_same_values_gradients_and_steps) {
   write_file(
       scratch.file("in.safetensors"),
       encode_safetensors(request(bound, batch, given.spec), metadata));
-  const std::string command = std::string("/usr/bin/python3 ") + STAGGER_SOURCE_ROOT +
+  const std::string command = std::string("/usr/bin/python3 ") + STAGGER_SOURCE_DIR +
                               "/tests/golden/make_torch_reference.py " +
                               scratch.file("in.safetensors") + " " +
                               scratch.file("out.safetensors");

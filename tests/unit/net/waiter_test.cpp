@@ -70,6 +70,7 @@ TEST_F(Waiting, throws_operation_aborted_when_its_task_is_cancelled) {
   scope_.spawn("wait", wait_and_note(waiter, events_));
   settle();
   scope_.cancel();
+  settle();
   waiter.wake(Wake::signalled);  // too late, and harmless
   settle();
   EXPECT_EQ(events_, std::vector<std::string>{"aborted"});
