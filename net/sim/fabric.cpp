@@ -35,7 +35,7 @@ Duration SimFabric::latency(const FabricNode& source, const FabricNode& target) 
 
 std::uint64_t SimFabric::attach(FabricNode& node, FabricEnd& end) {
   const std::uint64_t id = end_next_++;
-  ends_.emplace(id, End{.node = &node, .end = &end});
+  ends_.emplace(id, End{.node = &node, .end = &end, .last_bit = {}, .last_through = {}});
   return id;
 }
 

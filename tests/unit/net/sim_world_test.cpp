@@ -67,9 +67,9 @@ Task<void> work(Host host, int worker) {
 }
 
 struct Outcome {
-  std::uint64_t hash;
+  std::uint64_t hash = 0;
   TimePoint end;
-  std::uint64_t events;
+  std::uint64_t events = 0;
 
   bool operator==(const Outcome&) const = default;
 };
