@@ -36,7 +36,15 @@ Result<std::unique_ptr<Process>> Process::start(
   if (!spawned) return spawned.error();
   // glibc 2.36 declares pidfd_open() without C linkage.
   Descriptor ending(static_cast<int>(syscall(SYS_pidfd_open, spawned->id, 0)));
-  CHECK(ending.valid(), "no descriptor for a child of ours", errno);
+  if (!ending.valid()) {
+    const int number = errno;  // descriptors may have run out
+    kill(spawned->id, SIGKILL);
+    waitpid(spawned->id, nullptr, 0);
+    return Error{
+        .code = Errc::refused,
+        .detail = "cannot watch " + options.argv.front() + ": " +
+                  std::generic_category().message(number)};
+  }
   return std::unique_ptr<Process>(new Process(
       context,
       Started{

@@ -37,10 +37,10 @@ Task<void> cancel_at(Clock& clock, TimePoint time, TaskScope& scope) {
 TEST_F(RealClock, sleepers_wake_in_order_of_time_and_never_early) {
   std::vector<std::string> events;
   const TimePoint begin = host_.clock.now();
-  scope_.spawn("c", sleep_and_note(host_.clock, begin + 30ms, "c", events));
-  scope_.spawn("a", sleep_and_note(host_.clock, begin + 10ms, "a", events));
-  scope_.spawn("b", sleep_and_note(host_.clock, begin + 20ms, "b", events));
   scope_.spawn("past", sleep_and_note(host_.clock, begin - 1s, "past", events));
+  scope_.spawn("c", sleep_and_note(host_.clock, begin + 200ms, "c", events));
+  scope_.spawn("a", sleep_and_note(host_.clock, begin + 100ms, "a", events));
+  scope_.spawn("b", sleep_and_note(host_.clock, begin + 150ms, "b", events));
   run();
   EXPECT_EQ(events, (std::vector<std::string>{"past", "a", "b", "c"}));
 }
