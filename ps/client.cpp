@@ -101,7 +101,15 @@ void Client::send(const Message& message) {
 
 Task<void> Client::write_frames() {
   const auto written = co_await outbox_->write_frames();
-  if (!written && !leaving_) fail(ClientFailure::Kind::lost, describe(written.error()));
+  if (written || leaving_) co_return;
+  // The PS's own word may be lost with the connection; what it most likely was is said here.
+  fail(
+      ClientFailure::Kind::lost,
+      fmt::format(
+          "lost: {}. A worker that is silent for {:.1f} s (timeouts.worker_s) is declared gone; "
+          "start it again to rejoin",
+          describe(written.error()),
+          to_seconds(options_.timeouts.worker)));
 }
 
 Task<void> Client::send_heartbeats() {

@@ -85,10 +85,10 @@ std::vector<std::byte> gzip(std::span<const std::byte> bytes) {
   constexpr int gzip_format = 16 + MAX_WBITS;
   CHECK_EQ(
       deflateInit2(&stream, Z_BEST_SPEED, Z_DEFLATED, gzip_format, 8, Z_DEFAULT_STRATEGY), Z_OK);
-  std::vector<Bytef> input;
-  for (const std::byte byte : bytes) {
-    input.push_back(std::to_integer<Bytef>(byte));
-  }
+  std::vector<Bytef> input(bytes.size());
+  std::transform(bytes.begin(), bytes.end(), input.begin(), [](std::byte byte) {
+    return std::to_integer<Bytef>(byte);
+  });
   std::vector<Bytef> output(deflateBound(&stream, input.size()));
   stream.next_in = input.data();
   stream.avail_in = static_cast<uInt>(input.size());
@@ -97,10 +97,9 @@ std::vector<std::byte> gzip(std::span<const std::byte> bytes) {
   CHECK_EQ(deflate(&stream, Z_FINISH), Z_STREAM_END);
   output.resize(stream.total_out);
   deflateEnd(&stream);
-  std::vector<std::byte> result;
-  for (const Bytef byte : output) {
-    result.push_back(std::byte{byte});
-  }
+  std::vector<std::byte> result(output.size());
+  std::transform(
+      output.begin(), output.end(), result.begin(), [](Bytef byte) { return std::byte{byte}; });
   return result;
 }
 

@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <numeric>
 #include <span>
 #include <vector>
 
@@ -40,15 +41,14 @@ Samples read_epoch(BatchOrder& order, std::uint64_t epoch, std::uint32_t workers
 
 TEST(BatchOrder, reads_each_sample_once_per_epoch_over_all_ranks) {
   for (const std::size_t samples : {1U, 12U, 13U, 97U, 100U}) {
+    Samples every(samples);
+    std::iota(every.begin(), every.end(), 0U);
     for (const std::uint32_t workers : {1U, 3U, 4U}) {
       BatchOrder order(samples, 4, workers, 7, true);
       for (const std::uint64_t epoch : {0U, 1U, 5U}) {
         Samples all = read_epoch(order, epoch, workers);
         std::sort(all.begin(), all.end());
-        ASSERT_EQ(all.size(), samples);
-        for (std::uint32_t sample = 0; sample < samples; ++sample) {
-          ASSERT_EQ(all[sample], sample);
-        }
+        ASSERT_EQ(all, every);
       }
     }
   }

@@ -49,7 +49,7 @@ TEST(Config, finds_the_key_behind_every_misspelling) {
       const std::string wrong = table + "." + word;
       const std::string line = wrong + " = 1\n";
       try {
-        parse_config(line + std::string(data_table), "c.toml", {});
+        parse_config(line, "c.toml", {});
         ADD_FAILURE() << wrong << " was accepted";
       } catch (const ConfigError& error) {
         EXPECT_EQ(
@@ -98,7 +98,7 @@ TEST(Config, refuses_a_wrong_type_for_every_key) {
     // A date is of nobody's type.
     const std::string wrong = field.key + " = 2024-01-01\n";
     try {
-      parse_config(wrong + std::string(data_table), "c.toml", {});
+      parse_config(wrong, "c.toml", {});
       ADD_FAILURE() << field.key << " was accepted";
     } catch (const ConfigError& error) {
       EXPECT_THAT(

@@ -174,19 +174,21 @@ TEST(ConfigText, result_settings_tell_runs_apart_that_may_differ_in_parameters) 
   }
 }
 
-TEST(ConfigText, of_the_examples_is_accepted) {
+TEST(ConfigText, of_the_examples_is_accepted_and_differs_in_strategy_alone) {
   const std::map<std::string, Strategy> examples{
       {"quickstart", Strategy::interleaved},
       {"easgd", Strategy::easgd},
       {"local_sgd", Strategy::local_sgd},
       {"bsp", Strategy::bsp}};
-  std::string first_data;
+  const Config quickstart = load_config((configs() / "quickstart.toml").string(), {});
   for (const auto& [name, strategy] : examples) {
     const Config config = load_config((configs() / (name + ".toml")).string(), {});
     EXPECT_EQ(config.job.name, name);
     EXPECT_EQ(config.sync.strategy, strategy);
-    EXPECT_EQ(config.cluster.workers, 4U);
-    EXPECT_EQ(config.optimizer.lr, 0.02);
+    EXPECT_EQ(config.cluster, quickstart.cluster);
+    EXPECT_EQ(config.data, quickstart.data);
+    EXPECT_EQ(config.optimizer, quickstart.optimizer);
+    EXPECT_EQ(config.model.name, quickstart.model.name);
     EXPECT_TRUE(resolve(policy_request(config)).has_value());
   }
 }

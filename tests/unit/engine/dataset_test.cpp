@@ -6,6 +6,7 @@
 #include <initializer_list>
 #include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include <gtest/gtest.h>
@@ -71,6 +72,9 @@ TEST(DecodeIdx, reads_plain_and_gzip_files_alike) {
 
 /// A file that must be refused, and what the message must say beside the file's name.
 struct Hostile {
+  Hostile(std::string what, Bytes contents, std::string message)
+      : title(std::move(what)), bytes(std::move(contents)), complaint(std::move(message)) {}
+
   std::string title;
   Bytes bytes;
   std::string complaint;

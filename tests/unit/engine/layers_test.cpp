@@ -8,6 +8,7 @@
 #include <span>
 #include <stdexcept>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include <gtest/gtest.h>
@@ -30,6 +31,9 @@ using Shape = std::vector<std::size_t>;
 
 /// A network under test: what it reads, and how it is built on that.
 struct Network {
+  Network(std::string title, Shape extents, std::function<void(Sequential&)> builder)
+      : name(std::move(title)), input(std::move(extents)), build(std::move(builder)) {}
+
   std::string name;
   Shape input;
   std::function<void(Sequential&)> build;
@@ -288,35 +292,43 @@ TEST(Pool, takes_the_largest_or_the_mean_and_leaves_the_rest_out) {
   }
 }
 
-TEST(Layers, refuse_impossible_shapes) {
-  const auto with = [](const Shape& input, const std::function<void(Sequential&)>& add) {
+/// Whether the first layer is refused on this input.
+bool refused(const Shape& input, const std::function<void(Sequential&)>& add) {
+  try {
     Sequential model("impossible", input, 2);
     add(model);
+    return false;
+  } catch (const std::invalid_argument&) {
+    return true;
+  }
+}
+
+TEST(Layers, refuse_impossible_shapes) {
+  const auto linear = [](Sequential& net) {
+    net.add<Linear>("fc", std::size_t{3});
   };
-  EXPECT_THROW(
-      with({1, 4, 4}, [](Sequential& net) { net.add<Linear>("fc", std::size_t{3}); }),
-      std::invalid_argument);
-  EXPECT_THROW(
-      with(
-          {1, 4, 4},
-          [](Sequential& net) {
-            net.add<Convolution>("conv", ConvolutionOptions{.outputs = 1, .kernel = 5});
-          }),
-      std::invalid_argument);
-  EXPECT_THROW(
-      with(
-          {1, 4, 4},
-          [](Sequential& net) {
-            net.add<Convolution>("conv", ConvolutionOptions{.outputs = 0, .kernel = 1});
-          }),
-      std::invalid_argument);
-  EXPECT_THROW(
-      with(
-          {1, 1, 4}, [](Sequential& net) { net.add<Pool>("pool", PoolKind::max, std::size_t{2}); }),
-      std::invalid_argument);
-  EXPECT_THROW(with({1, 0, 4}, [](Sequential&) {}), std::invalid_argument);
-  EXPECT_THROW(with({4, 4}, [](Sequential&) {}), std::invalid_argument);
-  EXPECT_THROW(Sequential("none", {1, 4, 4}, 0), std::invalid_argument);
+  const auto pool = [](Sequential& net) {
+    net.add<Pool>("pool", PoolKind::max, std::size_t{2});
+  };
+  const auto wide = [](Sequential& net) {
+    net.add<Convolution>("conv", ConvolutionOptions{.outputs = 1, .kernel = 5});
+  };
+  const auto empty = [](Sequential& net) {
+    net.add<Convolution>("conv", ConvolutionOptions{.outputs = 0, .kernel = 1});
+  };
+  EXPECT_TRUE(refused({1, 4, 4}, linear)) << "not flat";
+  EXPECT_TRUE(refused({1, 1, 4}, pool));
+  EXPECT_FALSE(refused({1, 2, 4}, pool));
+  EXPECT_TRUE(refused({1, 5, 4}, wide));
+  EXPECT_FALSE(refused({1, 5, 5}, wide));
+  EXPECT_TRUE(refused({1, 4, 4}, empty));
+}
+
+TEST(Layers, refuse_impossible_inputs) {
+  EXPECT_THROW(Sequential("none", {1, 0, 4}, 1), std::invalid_argument);
+  EXPECT_THROW(Sequential("flat", {4, 4}, 1), std::invalid_argument);
+  EXPECT_THROW(Sequential("huge", {1, std::size_t{1} << 40U, 4}, 1), std::invalid_argument);
+  EXPECT_THROW(Sequential("no batch", {1, 4, 4}, 0), std::invalid_argument);
 }
 
 TEST(SoftmaxCrossEntropy, is_the_logarithm_of_the_classes_for_equal_scores) {

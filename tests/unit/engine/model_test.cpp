@@ -15,6 +15,7 @@
 #include <gtest/gtest.h>
 
 #include "kernels/elastic.hpp"
+#include "tests/support/groups.hpp"
 #include "tests/support/training.hpp"
 
 namespace stagger {
@@ -120,11 +121,11 @@ TEST(Model, forgets_nothing_when_its_layers_run_one_by_one) {
   single.model->load(batch);
   const std::size_t layers = single.model->layer_names().size();
   for (std::size_t layer = 0; layer < layers; ++layer) {
-    single.model->forward({layer, layer + 1});
+    single.model->forward({.begin = layer, .end = layer + 1});
   }
   EXPECT_EQ(single.model->loss(), whole.model->loss());
   for (std::size_t layer = layers; layer > 0; --layer) {
-    single.model->backward({layer - 1, layer});
+    single.model->backward({.begin = layer - 1, .end = layer});
   }
   EXPECT_EQ(parameter_values(single.gradients), parameter_values(whole.gradients));
 }
@@ -136,7 +137,7 @@ TEST(Model, trains_to_the_same_bits_in_every_run_grouping_and_thread) {
   BoundModel again(lenet5(8), 5);
   EXPECT_EQ(train(again, 5), expected);
 
-  BoundModel grouped(lenet5(8), 5, {{9, 12}, {4, 9}, {1, 4}, {0, 1}});
+  BoundModel grouped(lenet5(8), 5, groups_of(12, {9, 4, 1}));
   EXPECT_EQ(train(grouped, 5), expected);
 
   BoundModel elsewhere(lenet5(8), 5);
@@ -155,7 +156,7 @@ TEST(Model, follows_its_parameters_to_new_memory) {
   const double loss = bound.forward_backward(batch);
   const std::vector<float> expected = parameter_values(bound.gradients);
 
-  Arena values(ArenaLayout(bound.model->parameters(), {{6, 12}, {0, 6}}));
+  Arena values(ArenaLayout(bound.model->parameters(), groups_of(12, {6})));
   Arena gradients(values.layout());
   values.assign(bound.values);
   std::fill(bound.values.all().begin(), bound.values.all().end(), 0.0F);
@@ -184,7 +185,7 @@ TEST(ModelDeathTest, refuses_batches_that_do_not_fit) {
   BoundModel bound(lenet5(4));
   EXPECT_DEATH(bound.model->load(random_batch(5, pixels, 10, 1)), "CHECK failed");
   EXPECT_DEATH(bound.model->load(random_batch(2, pixels - 1, 10, 1)), "CHECK failed");
-  EXPECT_DEATH(bound.model->forward({0, 1}), "nothing loaded");
+  EXPECT_DEATH(bound.model->forward(bound.all_layers()), "nothing loaded");
 }
 
 TEST(Model, tells_the_work_of_its_layers) {
@@ -216,7 +217,7 @@ TEST(Initialize, stays_within_pytorchs_bounds_and_fills_them) {
 
 TEST(Initialize, gives_the_same_numbers_whatever_the_groups) {
   const BoundModel one(lenet5(1), 9);
-  const BoundModel many(lenet5(1), 9, {{8, 12}, {5, 8}, {0, 5}});
+  const BoundModel many(lenet5(1), 9, groups_of(12, {8, 5}));
   EXPECT_EQ(parameter_values(one.values), parameter_values(many.values));
 }
 

@@ -6,6 +6,7 @@
 #include <filesystem>
 #include <fstream>
 #include <map>
+#include <ostream>
 #include <span>
 #include <string>
 #include <utility>
@@ -18,6 +19,7 @@
 #include "engine/model.hpp"
 #include "engine/safetensors.hpp"
 #include "kernels/elastic.hpp"
+#include "tests/support/groups.hpp"
 #include "tests/support/training.hpp"
 
 // Goal: our models are PyTorch's, in values, gradients and the optimiser's steps.
@@ -30,16 +32,23 @@ namespace {
 constexpr int missing_torch = 77;  // the script's exit status
 
 struct Case {
+  Case(std::string name, ModelSpec model, std::size_t samples, SgdConstants constants, int count)
+      : title(std::move(name)),
+        spec(std::move(model)),
+        batch(samples),
+        sgd(constants),
+        steps(count) {}
+
   std::string title;
   ModelSpec spec;
-  std::size_t batch = 1;
+  std::size_t batch;
   SgdConstants sgd;
-  int steps = 1;
-};
+  int steps;
 
-void PrintTo(const Case& value, std::ostream* out) {
-  *out << value.title;
-}
+  friend std::ostream& operator<<(std::ostream& out, const Case& value) {
+    return out << value.title;
+  }
+};
 
 /// A directory of its own for the two files.
 class ScratchDirectory {
@@ -74,7 +83,7 @@ Arena request(const BoundModel& bound, const Batch& batch, const ModelSpec& spec
   shape.insert(shape.begin(), batch.size);
   tensors.push_back({.name = "batch.inputs", .shape = shape});
   tensors.push_back({.name = "batch.labels", .shape = {batch.size}});
-  Arena arena(ArenaLayout(tensors, {{0, bound.model->layer_names().size()}}));
+  Arena arena(ArenaLayout(tensors, groups_of(bound.model->layer_names().size())));
   for (std::size_t index = 0; index < parameters; ++index) {
     const std::span<const float> values = bound.values.parameter(index);
     std::copy(values.begin(), values.end(), arena.parameter(index).begin());
@@ -97,7 +106,7 @@ Arena answer(const BoundModel& bound, const Batch& batch, const ModelSpec& spec)
       tensors.push_back({.name = prefix + parameter.name, .shape = parameter.shape});
     }
   }
-  return Arena(ArenaLayout(tensors, {{0, 1}}));
+  return Arena(ArenaLayout(tensors, groups_of(1)));
 }
 
 /// Largest difference, relative to the largest value of the tensor.

@@ -8,11 +8,13 @@
 #include <limits>
 #include <map>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include <gtest/gtest.h>
 
 #include "tensor/arena.hpp"
+#include "tests/support/groups.hpp"
 
 namespace stagger {
 namespace {
@@ -20,13 +22,13 @@ namespace {
 using Bytes = std::vector<std::byte>;
 using Metadata = std::map<std::string, std::string>;
 
-ArenaLayout two_tensors(const std::vector<LayerRange>& groups = {{0, 2}}) {
+ArenaLayout two_tensors(const std::vector<LayerRange>& groups = groups_of(2)) {
   return {
       {{.name = "a", .shape = {2, 3}, .layer = 0}, {.name = "b", .shape = {2}, .layer = 1}},
       groups};
 }
 
-Arena counting_arena(const std::vector<LayerRange>& groups = {{0, 2}}) {
+Arena counting_arena(const std::vector<LayerRange>& groups = groups_of(2)) {
   Arena arena(two_tensors(groups));
   float next = 1.0F;
   for (std::size_t index = 0; index < 2; ++index) {
@@ -67,7 +69,7 @@ TEST(Safetensors, come_back_with_values_and_metadata) {
   const Metadata metadata{{"iteration", "42"}, {"note", "\"quoted\" \\ ü"}};
   const Bytes bytes = encode_safetensors(source, metadata);
 
-  Arena target(two_tensors({{1, 2}, {0, 1}}));  // another grouping reads the same file
+  Arena target(two_tensors(groups_of(2, {1})));  // another grouping reads the same file
   const Result<Metadata> read = decode_safetensors(bytes, "file", target);
   ASSERT_TRUE(read) << describe(read.error());
   EXPECT_EQ(*read, metadata);
@@ -79,7 +81,7 @@ TEST(Safetensors, come_back_with_values_and_metadata) {
 }
 
 TEST(Safetensors, have_the_layout_of_the_format) {
-  const Bytes bytes = encode_safetensors(counting_arena({{1, 2}, {0, 1}}), {});
+  const Bytes bytes = encode_safetensors(counting_arena(groups_of(2, {1})), {});
   std::uint64_t length = 0;
   std::memcpy(&length, bytes.data(), 8);
   EXPECT_EQ(length % 8, 0U);
@@ -106,6 +108,9 @@ TEST(Safetensors, are_read_in_whatever_order_the_file_has) {
 }
 
 struct Hostile {
+  Hostile(std::string what, Bytes contents, std::string message)
+      : title(std::move(what)), bytes(std::move(contents)), complaint(std::move(message)) {}
+
   std::string title;
   Bytes bytes;
   std::string complaint;
@@ -209,7 +214,7 @@ TEST(Safetensors, survive_every_cut_and_every_changed_byte) {
 }
 
 TEST(ParametersSha256, is_the_digest_of_the_values_in_parameter_order) {
-  const Arena zero(ArenaLayout({{.name = "a", .shape = {16}, .layer = 0}}, {{0, 1}}));
+  const Arena zero(ArenaLayout({{.name = "a", .shape = {16}, .layer = 0}}, groups_of(1)));
   // sha256sum of 64 zero bytes.
   EXPECT_EQ(
       parameters_sha256(zero), "f5a5fd42d16a20302798ef6ed309979b43003d2320d9f0e8ea9831a92759fb4b");
@@ -218,7 +223,7 @@ TEST(ParametersSha256, is_the_digest_of_the_values_in_parameter_order) {
 TEST(ParametersSha256, does_not_depend_on_the_groups_but_on_every_bit) {
   Arena values = counting_arena();
   const std::string digest = parameters_sha256(values);
-  EXPECT_EQ(parameters_sha256(counting_arena({{1, 2}, {0, 1}})), digest);
+  EXPECT_EQ(parameters_sha256(counting_arena(groups_of(2, {1}))), digest);
   values.parameter(1)[1] = std::nextafter(values.parameter(1)[1], 0.0F);
   EXPECT_NE(parameters_sha256(values), digest);
 }

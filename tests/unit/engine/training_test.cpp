@@ -20,13 +20,14 @@ namespace {
 Dataset fashion_mnist(const std::string& part) {
   const std::string directory = "/usr/share/datasets/fashion-mnist/";
   SimStorage storage;
-  for (const std::string name : {"-images-idx3-ubyte.gz", "-labels-idx1-ubyte.gz"}) {
-    const std::vector<std::byte> bytes = file_bytes(directory + part + name);
+  const std::string images = part + "-images-idx3-ubyte.gz";
+  const std::string labels = part + "-labels-idx1-ubyte.gz";
+  for (const std::string& name : {images, labels}) {
+    const std::vector<std::byte> bytes = file_bytes(directory + name);
     if (bytes.empty()) return {};
-    EXPECT_TRUE(storage.write_atomic(part + name, bytes));
+    EXPECT_TRUE(storage.write_atomic(name, bytes));
   }
-  Result<Dataset> dataset =
-      read_idx(storage, part + "-images-idx3-ubyte.gz", part + "-labels-idx1-ubyte.gz", 10);
+  Result<Dataset> dataset = read_idx(storage, images, labels, 10);
   EXPECT_TRUE(dataset) << describe(dataset.error());
   dataset->mean = 0.2860F;
   dataset->deviation = 0.3530F;

@@ -10,6 +10,7 @@
 #include <gtest/gtest.h>
 
 #include "tensor/layout.hpp"
+#include "tests/support/groups.hpp"
 
 namespace stagger {
 namespace {
@@ -25,7 +26,7 @@ std::vector<ParameterInfo> four_layers() {
 }
 
 TEST(ArenaLayout, places_groups_in_backward_order_on_lines_of_64_bytes) {
-  const ArenaLayout layout(four_layers(), {{2, 4}, {0, 2}});
+  const ArenaLayout layout(four_layers(), groups_of(4, {2}));
   ASSERT_EQ(layout.groups(), 2U);
   EXPECT_EQ(layout.group(0).offset, 0U);
   EXPECT_EQ(layout.group(0).size, 33U);
@@ -36,7 +37,7 @@ TEST(ArenaLayout, places_groups_in_backward_order_on_lines_of_64_bytes) {
 }
 
 TEST(ArenaLayout, packs_a_groups_parameters_in_forward_order_without_gaps) {
-  const ArenaLayout layout(four_layers(), {{0, 4}});
+  const ArenaLayout layout(four_layers(), groups_of(4));
   std::size_t expected = 0;
   for (std::size_t index = 0; index < layout.parameters().size(); ++index) {
     EXPECT_EQ(layout.parameter(index).offset, expected);
@@ -47,9 +48,9 @@ TEST(ArenaLayout, packs_a_groups_parameters_in_forward_order_without_gaps) {
 }
 
 TEST(ArenaLayout, holds_every_parameter_once_whatever_the_groups) {
-  for (const std::vector<LayerRange>& groups :
-       std::vector<std::vector<LayerRange>>{{{0, 4}}, {{1, 4}, {0, 1}}, {{3, 4}, {1, 3}, {0, 1}}}) {
-    const ArenaLayout layout(four_layers(), groups);
+  for (const std::vector<std::size_t>& cuts :
+       std::vector<std::vector<std::size_t>>{{}, {1}, {3, 1}}) {
+    const ArenaLayout layout(four_layers(), groups_of(4, cuts));
     std::vector<int> used(layout.size(), 0);
     for (std::size_t index = 0; index < layout.parameters().size(); ++index) {
       const ArenaLayout::Span place = layout.parameter(index);
@@ -63,11 +64,19 @@ TEST(ArenaLayout, holds_every_parameter_once_whatever_the_groups) {
 }
 
 TEST(ArenaLayoutDeathTest, refuses_groups_that_are_no_partition) {
-  EXPECT_DEATH(ArenaLayout(four_layers(), {}), "CHECK failed");
-  EXPECT_DEATH(ArenaLayout(four_layers(), {{0, 2}, {2, 4}}), "CHECK failed");
-  EXPECT_DEATH(ArenaLayout(four_layers(), {{3, 4}, {0, 2}}), "CHECK failed");
-  EXPECT_DEATH(ArenaLayout(four_layers(), {{1, 4}}), "CHECK failed");
-  EXPECT_DEATH(ArenaLayout(four_layers(), {{1, 3}, {0, 1}}), "CHECK failed");
+  const LayerRange first{.begin = 0, .end = 2};
+  const LayerRange second{.begin = 2, .end = 4};
+  const LayerRange middle{.begin = 1, .end = 3};
+  const LayerRange last{.begin = 3, .end = 4};
+  using Groups = std::vector<LayerRange>;
+  for (const Groups& groups :
+       {Groups{},
+        Groups{first, second},
+        Groups{last, first},
+        Groups{second},
+        Groups{middle, first}}) {
+    EXPECT_DEATH(ArenaLayout(four_layers(), groups), "CHECK failed");
+  }
 }
 
 TEST(AlignedFloats, are_aligned_and_zero_up_to_the_next_line) {
@@ -83,7 +92,7 @@ TEST(AlignedFloats, are_aligned_and_zero_up_to_the_next_line) {
 }
 
 TEST(Arena, hands_out_groups_that_are_aligned_and_hold_their_parameters) {
-  Arena arena(ArenaLayout(four_layers(), {{2, 4}, {0, 2}}));
+  Arena arena(ArenaLayout(four_layers(), groups_of(4, {2})));
   for (std::size_t group = 0; group < 2; ++group) {
     EXPECT_EQ(reinterpret_cast<std::uintptr_t>(arena.group(group).data()) % 64, 0U);
   }
@@ -98,14 +107,14 @@ TEST(Arena, hands_out_groups_that_are_aligned_and_hold_their_parameters) {
 }
 
 TEST(Arena, assigns_by_parameter_across_groupings) {
-  Arena source(ArenaLayout(four_layers(), {{0, 4}}));
+  Arena source(ArenaLayout(four_layers(), groups_of(4)));
   float next = 0.0F;
   for (std::size_t index = 0; index < source.layout().parameters().size(); ++index) {
     for (float& value : source.parameter(index)) {
       value = next++;
     }
   }
-  Arena target(ArenaLayout(four_layers(), {{3, 4}, {1, 3}, {0, 1}}));
+  Arena target(ArenaLayout(four_layers(), groups_of(4, {3, 1})));
   target.assign(source);
   const Arena& found = target;
   for (std::size_t index = 0; index < found.layout().parameters().size(); ++index) {
@@ -115,10 +124,10 @@ TEST(Arena, assigns_by_parameter_across_groupings) {
 }
 
 TEST(ArenaDeathTest, refuses_to_assign_from_another_model) {
-  Arena target(ArenaLayout(four_layers(), {{0, 4}}));
+  Arena target(ArenaLayout(four_layers(), groups_of(4)));
   std::vector<ParameterInfo> others = four_layers();
   others[0].shape = {3, 5};
-  const Arena source(ArenaLayout(others, {{0, 4}}));
+  const Arena source(ArenaLayout(others, groups_of(4)));
   EXPECT_DEATH(target.assign(source), "different models");
 }
 
