@@ -52,7 +52,6 @@ class Session {
   /// heartbeats is no silence.
   bool busy() const { return busy_; }
 
-
  private:
   Task<std::string> read_requests();
   Task<std::optional<std::string>> greet();

@@ -93,7 +93,8 @@ void SteadyClock::ring() {
   const ssize_t got = read(timer_.native_handle(), &expirations, sizeof(expirations));
   CHECK(got > 0 || errno == EAGAIN, "the timer cannot be read", errno);
   const TimePoint time = now();
-  while (timers_.next().value_or(time_point_max) <= time) timers_.fire_next();
+  while (timers_.next().value_or(time_point_max) <= time)
+    timers_.fire_next();
   schedule();
 }
 

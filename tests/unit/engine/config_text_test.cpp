@@ -22,7 +22,7 @@ using testing::HasSubstr;
 using testing::Not;
 
 std::filesystem::path configs() {
-  return std::filesystem::path(STAGGER_SOURCE_ROOT) / "configs";
+  return std::filesystem::path(STAGGER_SOURCE_DIR) / "configs";
 }
 
 /// A value other than the default for every key, such that all of them go together.
