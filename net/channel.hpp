@@ -82,13 +82,19 @@ class Channel {
     std::list<Waiter*>& waiters;
     Waiter& waiter;
 
+    Parked(std::list<Waiter*>& list, Waiter& own) : waiters(list), waiter(own) {
+      waiters.push_back(&waiter);
+    }
+
     ~Parked() { waiters.remove(&waiter); }
+
+    Parked(const Parked&) = delete;
+    Parked& operator=(const Parked&) = delete;
   };
 
   Task<void> park(std::list<Waiter*>& waiters) {
     Waiter waiter(executor_);
-    waiters.push_back(&waiter);
-    const Parked parked{waiters, waiter};
+    const Parked parked(waiters, waiter);
     try {
       co_await waiter.wait();
     } catch (...) {

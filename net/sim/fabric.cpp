@@ -74,7 +74,7 @@ SimFabric::Carried SimFabric::carry(std::uint64_t source, SimFrame frame) {
 }
 
 void SimFabric::hang_up(std::uint64_t source) {
-  End& end = ends_.at(source);
+  const End& end = ends_.at(source);
   const auto peer = ends_.find(end.peer);
   if (peer == ends_.end()) return;
   FabricNode& target = *peer->second.node;
@@ -101,7 +101,7 @@ std::uint64_t SimFabric::launch(Packet packet) {
 void SimFabric::arrive(std::uint64_t packet) {
   const auto found = packets_.find(packet);
   if (found == packets_.end()) return;
-  Packet& arrived = found->second;
+  const Packet& arrived = found->second;
   if (arrived.source->clogged || arrived.target->clogged) {
     held_.push_back(packet);
     return;
