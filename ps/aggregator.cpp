@@ -80,7 +80,8 @@ void Aggregator::open(GroupState& state, RoundId id) {
       .round = Round(id, order, chunks),
       .sums = std::vector<ChunkBuffer>(chunks),
       .kept = std::vector<std::map<WorkerId, ChunkBuffer>>(chunks),
-      .shed = std::vector<std::map<WorkerId, bool>>(chunks)});
+      .shed = std::vector<std::map<WorkerId, bool>>(chunks),
+      .chunks_closed = 0});
   for (const WorkerId worker : order) {
     if (absent_(worker, id.iteration)) state.open->round.skip(worker);
   }
@@ -149,7 +150,8 @@ void Aggregator::advance(GroupState& state, std::uint32_t chunk) {
           options_.learning_rate ? static_cast<float>(options_.learning_rate(id.iteration)) : 0.0F};
   center_.close(close, plan_of(id.iteration).policy, std::move(open.sums[chunk]));
   closed_.push_back({id, chunk});
-  if (!open.round.closed()) return;
+  // One absence can finish several chunks at once; the round ends when the last is in the center.
+  if (++open.chunks_closed < open.round.chunks()) return;
   state.last_closed = id.iteration;
   state.open.reset();
   ++rounds_closed_;

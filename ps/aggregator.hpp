@@ -101,6 +101,7 @@ class Aggregator {
     std::vector<ChunkBuffer> sums;                      // by chunk
     std::vector<std::map<WorkerId, ChunkBuffer>> kept;  // by chunk
     std::vector<std::map<WorkerId, bool>> shed;         // by chunk; true once asked for again
+    std::uint32_t chunks_closed = 0;
   };
 
   struct GroupState {

@@ -78,10 +78,11 @@ void Membership::disconnected(
   Member& member = at(worker);
   if (member.incarnation != incarnation)
     return;  // a former self's connection; the rank has moved on
-  member.reason = reason;
   if (member.state == State::joined) {
     member.state = State::expected;
+    member.reason = reason;
   } else if (member.state == State::active) {
+    member.reason = reason;
     member.state = State::silent;
     member.heard_at = std::min(member.heard_at, now);
   }

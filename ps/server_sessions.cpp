@@ -99,6 +99,7 @@ void Server::detach(WorkerId worker, Session& session, const std::string& reason
   if (found == sessions_.end() || found->second != &session) return;  // a former self
   sessions_.erase(found);
   if (aggregator_) aggregator_->forget(worker);
+  aggregator_moved();  // it may have been the one to shed its chunk: another must be found
   const auto before = membership_.member(worker).state;
   membership_.disconnected(worker, incarnation(worker), reason, host_.clock.now());
   if (before == Membership::State::joined) profiles_.erase(worker);

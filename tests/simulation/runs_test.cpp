@@ -97,7 +97,8 @@ TEST(Runs, learn_the_task_with_every_strategy_and_rule) {
 
 TEST(Runs, push_the_same_bytes_as_the_plan_says_and_a_period_of_three_a_third) {
   std::uint64_t parameters = 0;
-  for (const auto& parameter : build_model(synthetic_config(), data(), 1)->parameters()) {
+  const auto model = build_model(synthetic_config(), data(), 1);
+  for (const auto& parameter : model->parameters()) {
     parameters += parameter.size();
   }
   for (const std::uint32_t period : {1U, 3U}) {
