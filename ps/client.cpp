@@ -31,6 +31,17 @@ void Client::fail(ClientFailure::Kind kind, const std::string& what) const {
   throw ClientFailure(kind, fmt::format("PS {}: {}", to_string(options_.ps), what));
 }
 
+void Client::fail_lost(const Error& error) const {
+  // The PS's own word may be lost with the connection, so both of its likely reasons are told here.
+  fail(
+      ClientFailure::Kind::lost,
+      fmt::format(
+          "lost: {}. Either the PS ended, or this worker was silent for {:.1f} s "
+          "(timeouts.worker_s) and was declared gone: if the PS runs, start it again to rejoin",
+          describe(error),
+          to_seconds(options_.timeouts.worker)));
+}
+
 Task<std::unique_ptr<Connection>> Client::dial(TimePoint limit) {
   const TimePoint began = host_.clock.now();
   Duration back_off = back_off_first;
@@ -102,14 +113,7 @@ void Client::send(const Message& message) {
 Task<void> Client::write_frames() {
   const auto written = co_await outbox_->write_frames();
   if (written || leaving_) co_return;
-  // The PS's own word may be lost with the connection; what it most likely was is said here.
-  fail(
-      ClientFailure::Kind::lost,
-      fmt::format(
-          "lost: {}. A worker that is silent for {:.1f} s (timeouts.worker_s) is declared gone; "
-          "start it again to rejoin",
-          describe(written.error()),
-          to_seconds(options_.timeouts.worker)));
+  fail_lost(written.error());
 }
 
 Task<void> Client::send_heartbeats() {
@@ -132,7 +136,7 @@ Task<void> Client::read_replies() {
     auto frame = co_await connection_->receive_head(host_.clock.now() + options_.timeouts.worker);
     if (!frame) {
       if (leaving_) break;
-      fail(ClientFailure::Kind::lost, "lost: " + describe(frame.error()));
+      fail_lost(frame.error());
     }
     const auto message = decode_message(job_, *frame);
     if (!message) fail(ClientFailure::Kind::refused, describe(message.error()));

@@ -136,6 +136,7 @@ class Client {
   std::span<float> chunk_of(std::span<float> values, std::uint32_t chunk) const;
   GroupState& state(GroupId group);
   [[noreturn]] void fail(ClientFailure::Kind kind, const std::string& what) const;
+  [[noreturn]] void fail_lost(const Error& error) const;
 
   Host host_;
   ClientOptions options_;
