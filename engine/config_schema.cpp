@@ -249,7 +249,9 @@ Fields group_and_slot_fields() {
       integer(at("groups.first_bytes_max", groups, &GroupsConfig::first_bytes_max), 1),
       choice(
           at("slots.admission", slots, &SlotsConfig::admission),
-          {Admission::none, Admission::slots}),
+          {Admission::none, Admission::slots, Admission::grants, Admission::slots_grants}),
+      integer(at("slots.concurrent", slots, &SlotsConfig::concurrent), 1, 4096),
+      seconds(at("slots.turn_limit_s", slots, &SlotsConfig::turn_limit)),
       one_of(at("slots.clock", slots, &SlotsConfig::clock), {"local"}),
       one_of(at("slots.rule", slots, &SlotsConfig::rule), {"paper"}),
       integer(at("slots.profile_iterations", slots, &SlotsConfig::profile_iterations), 1, 10'000),

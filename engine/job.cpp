@@ -120,6 +120,8 @@ ServerOptions server_options(const Config& config, const Model& model, Iteration
   options.policy = policy_request(config);
   options.grouping = grouping_options(config);
   options.admission = config.slots.admission;
+  options.turns = {
+      .concurrent = config.slots.concurrent, .stall_max = config.slots.turn_limit, .early = true};
   options.last_iteration = last;
   options.final_round = config.sync.final_round;
   options.chunk_bytes = config.wire.chunk_bytes;

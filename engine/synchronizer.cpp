@@ -149,7 +149,7 @@ Task<void> Synchronizer::exchange_group(const Plan& plan, RoundId round) {
   co_await await_turn(plan, round, ready_at);
   co_await client_.push(round.group);
   const Duration slot = plan.groups[round.group.value()].slot.slot;
-  if (plan.admission != Admission::slots || slot <= Duration{0}) co_return;
+  if (!has_slots(plan.admission) || slot <= Duration{0}) co_return;
   const TimePoint end = ready_at + (worker_.value() + 1) * slot;
   if (host_.clock.now() > end && overrun_.size() < Heartbeat::samples_max) {
     overrun_.push_back(host_.clock.now() - end);
@@ -157,13 +157,20 @@ Task<void> Synchronizer::exchange_group(const Plan& plan, RoundId round) {
 }
 
 Task<void> Synchronizer::await_turn(const Plan& plan, RoundId round, TimePoint ready_at) {
-  if (plan.admission != Admission::slots) co_return;
   // Clock "local": the slot counts from this worker's own ready time; its position is its rank
   // under rule `paper`.
   const Duration slot = plan.groups[round.group.value()].slot.slot;
-  const TimePoint begin = ready_at + worker_.value() * slot;
-  co_await host_.clock.sleep_until(begin);
-  note_late(host_.clock.now() - begin);
+  const TimePoint begin = has_slots(plan.admission) ? ready_at + worker_.value() * slot : ready_at;
+  if (has_turns(plan.admission)) {
+    const Duration wait = std::max(begin - host_.clock.now(), Duration{0});
+    co_await client_.await_turn(round.group, wait);
+  } else {
+    co_await host_.clock.sleep_until(begin);
+  }
+  // An idle link is given before the slot: that is not late.
+  if (has_slots(plan.admission)) {
+    note_late(std::max(host_.clock.now() - begin, Duration{0}));
+  }
 }
 
 void Synchronizer::note_late(Duration lateness) {
@@ -194,6 +201,7 @@ Task<void> Synchronizer::final_round(const Plan& plan, Iteration last) {
       std::copy(values.begin(), values.end(), snapshot_.group(g).begin());
     }
     open(plan, {group, last.next()});
+    if (has_turns(plan.admission)) co_await client_.await_turn(group, Duration{0});
     co_await client_.push(group);
   }
   for (std::uint32_t g = 0; g < groups_.size(); ++g)

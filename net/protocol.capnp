@@ -24,6 +24,8 @@ struct Message {
     promise @11 :Promise;
     commit @12 :Commit;
     farewell @13 :Farewell;
+    announce @14 :Announce;
+    turn @15 :Round;
   }
 }
 
@@ -95,6 +97,17 @@ struct ChunkId {
   group @0 :UInt32;
   iteration @1 :UInt64;  # 0: the center as a joining worker receives it
   chunk @2 :UInt32;
+}
+
+struct Round {
+  group @0 :UInt32;
+  iteration @1 :UInt64;
+}
+
+# Worker -> PS: the group is ready to be pushed, from its slot on. The answer is a turn, in time.
+struct Announce {
+  round @0 :Round;
+  waitNs @1 :Int64;  # until the slot begins; 0 without slots
 }
 
 # A part of a group's values, both ways.

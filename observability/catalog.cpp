@@ -134,6 +134,9 @@ ServerMetrics::ServerMetrics(Registry& registry)
       rounds_total(registry.counter({"rounds_total", "Rounds that have closed."})),
       rounds_incomplete_total(registry.counter(
           {"rounds_incomplete_total", "Rounds that closed without every member."})),
+      turns_total(registry.counter({"turns_total", "Turns to push that were handed out."})),
+      turns_lost_total(registry.counter(
+          {"turns_lost_total", "Turns that were taken back from a worker that sent nothing."})),
       slot_utilization_ratio(registry.gauge(
           {"slot_utilization_ratio",
            "Share of the slots' time in which bytes arrived, over the last report."})),

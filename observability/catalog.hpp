@@ -66,6 +66,8 @@ struct ServerMetrics {
   Counter egress_bytes_total;
   Counter rounds_total;
   Counter rounds_incomplete_total;
+  Counter turns_total;
+  Counter turns_lost_total;
   Gauge slot_utilization_ratio;
   Gauge period_iterations;
   Gauge plan_version;

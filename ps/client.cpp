@@ -158,6 +158,8 @@ void Client::handle(const Message& message) {
     begun_.set();
   } else if (const auto* again = std::get_if<Resend>(&message)) {
     resend(again->id);
+  } else if (const auto* turn = std::get_if<Turn>(&message)) {
+    take_turn(turn->round);
   } else if (const auto* prepare = std::get_if<Prepare>(&message)) {
     const Iteration hold = events_->hold_iteration();
     events_->prepared(*prepare, hold);
@@ -219,6 +221,24 @@ Outbox::Item Client::chunk_item(const Exchange& exchange, std::uint32_t chunk) c
   const auto values = rest.first(std::min(rest.size(), chunk_floats));
   const Push push{{.id = {exchange.round, chunk}, .plan = exchange.plan}};
   return {.head = encode_message(job_, push, values), .payload = values, .keep = {}};
+}
+
+Task<void> Client::await_turn(GroupId group, Duration wait) {
+  GroupState& exchanging = state(group);
+  exchanging.turn.reset();
+  send(Announce{.round = exchanging.exchange.round, .wait = wait});
+  co_await exchanging.turn.wait();
+}
+
+/// A turn for a round that is over is of no use, and no mistake: both may cross on the way.
+void Client::take_turn(RoundId round) {
+  if (round.group.value() >= groups_.size()) {
+    fail(
+        ClientFailure::Kind::refused,
+        fmt::format("turn for group {}: no such group", round.group.value()));
+  }
+  GroupState& group = state(round.group);
+  if (group.exchange.round == round) group.turn.set();
 }
 
 Task<void> Client::push(GroupId group) {

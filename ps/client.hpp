@@ -95,6 +95,10 @@ class Client {
   /// follows the plan at once.
   void ready() { ready_.set(); }
 
+  /// Asks the PS for a turn to push the group's open exchange, from its slot on, which begins in
+  /// `wait`; returns when it has come. The PS gives it within a bounded time, or is lost.
+  Task<void> await_turn(GroupId group, Duration wait);
+
   /// Sends all chunks of the group's open exchange; returns when the last has been handed to the
   /// writer.
   Task<void> push(GroupId group);
@@ -116,12 +120,13 @@ class Client {
 
  private:
   struct GroupState {
-    explicit GroupState(Executor executor) : done(std::move(executor)) { done.set(); }
+    explicit GroupState(const Executor& executor) : done(executor), turn(executor) { done.set(); }
 
     Exchange exchange;
     std::vector<bool> received;
     std::size_t missing = 0;
     Event done;
+    Event turn;  ///< of the open exchange has come
   };
 
   Task<std::unique_ptr<Connection>> dial(TimePoint limit);
@@ -130,6 +135,7 @@ class Client {
   Task<void> send_heartbeats();
   Task<void> receive_center(FrameHead frame, ChunkHead head);
   void handle(const Message& message);
+  void take_turn(RoundId round);
   void resend(ChunkId id);
   Outbox::Item chunk_item(const Exchange& exchange, std::uint32_t chunk) const;
   std::size_t chunk_count(std::size_t floats) const;

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <span>
 #include <vector>
@@ -23,8 +24,9 @@ class Outbox {
  public:
   struct Item {
     std::vector<std::uint64_t> head;
-    std::span<const float> payload;    ///< borrowed …
-    std::shared_ptr<const void> keep;  ///< … and kept alive by this, or by the owner
+    std::span<const float> payload = {};    ///< borrowed …
+    std::shared_ptr<const void> keep = {};  ///< … and kept alive by this, or by the owner
+    std::function<void()> sent = {};  ///< called when the connection has taken it; may be empty
   };
 
   Outbox(Executor executor, Connection& connection, std::size_t items_max, Duration stall_max)

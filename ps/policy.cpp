@@ -256,6 +256,10 @@ std::string_view to_string(Admission admission) {
       return "none";
     case Admission::slots:
       return "slots";
+    case Admission::grants:
+      return "grants";
+    case Admission::slots_grants:
+      return "slots+grants";
   }
   CHECK(false, "no such admission", static_cast<int>(admission));
   return {};
@@ -283,7 +287,8 @@ std::optional<UpdateRule> parse_update_rule(std::string_view text) {
 }
 
 std::optional<Admission> parse_admission(std::string_view text) {
-  return parse_name(text, {Admission::none, Admission::slots});
+  return parse_name(
+      text, {Admission::none, Admission::slots, Admission::grants, Admission::slots_grants});
 }
 
 Result<PolicyVerdict> resolve(const PolicyRequest& request) {

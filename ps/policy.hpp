@@ -23,8 +23,19 @@ enum class Strategy : std::uint8_t { interleaved, easgd, local_sgd, bsp };
 ///   post_step     y = w - step;  w' = y - alpha*(y - c');  c' = c + beta*(mean_k(y) - c)
 enum class UpdateRule : std::uint8_t { old_center, fresh_center, post_step };
 
-/// Who may send when. none: as soon as the group is ready. slots: sleep until the slot.
-enum class Admission : std::uint8_t { none, slots };
+/// Who may send when. none: as soon as the group is ready. slots: sleep until the slot. grants: ask
+/// the PS, which hands out turns. slots_grants ("slots+grants"): ask for a turn in the slot; an
+/// idle link is given early.
+enum class Admission : std::uint8_t { none, slots, grants, slots_grants };
+
+/// Whether a worker has a slot to wait for, and whether the PS hands out turns.
+constexpr bool has_slots(Admission admission) {
+  return admission == Admission::slots || admission == Admission::slots_grants;
+}
+
+constexpr bool has_turns(Admission admission) {
+  return admission == Admission::grants || admission == Admission::slots_grants;
+}
 
 /// In which iterations a group takes part. residue: (N - g) mod T == j mod T. together: all groups
 /// when j mod T == 0.

@@ -171,6 +171,21 @@ void write(wire::Message::Builder out, const Farewell& in) {
       [](std::uint64_t count) { return count; });
 }
 
+void write(wire::Round::Builder out, const RoundId& in) {
+  out.setGroup(in.group.value());
+  out.setIteration(in.iteration.value());
+}
+
+void write(wire::Message::Builder out, const Announce& in) {
+  auto announce = out.initAnnounce();
+  write(announce.initRound(), in.round);
+  announce.setWaitNs(in.wait.count());
+}
+
+void write(wire::Message::Builder out, const Turn& in) {
+  write(out.initTurn(), in.round);
+}
+
 /// Makes the values the message's second segment: no copy.
 void attach(wire::Chunk::Builder chunk, std::span<const float> values) {
   const auto* bytes = reinterpret_cast<const capnp::byte*>(values.data());
@@ -199,7 +214,9 @@ std::string_view name_of(const Message& message) {
       "prepare",
       "promise",
       "commit",
-      "farewell"};
+      "farewell",
+      "announce",
+      "turn"};
   return names.at(message.index());
 }
 

@@ -21,7 +21,7 @@
 /// (bad_message).
 namespace stagger {
 
-constexpr std::uint16_t protocol_version = 1;
+constexpr std::uint16_t protocol_version = 2;
 constexpr std::uint8_t codec_float32 = 0;
 
 /// FNV-1a of the job id.
@@ -125,6 +125,16 @@ struct Farewell {
   std::vector<std::uint64_t> lateness_counts;
 };
 
+struct Announce {
+  RoundId round;
+  Duration wait{0};  ///< until the worker's slot begins
+};
+
+/// The right to push now.
+struct Turn {
+  RoundId round;
+};
+
 using Message = std::variant<
     Hello,
     Welcome,
@@ -138,7 +148,9 @@ using Message = std::variant<
     Prepare,
     Promise,
     Commit,
-    Farewell>;
+    Farewell,
+    Announce,
+    Turn>;
 
 /// A message's name, for logs.
 std::string_view name_of(const Message& message);

@@ -39,6 +39,10 @@ ChunkId read(wire::ChunkId::Reader in) {
   return {{GroupId(in.getGroup()), Iteration(in.getIteration())}, in.getChunk()};
 }
 
+RoundId read(wire::Round::Reader in) {
+  return {.group = GroupId(in.getGroup()), .iteration = Iteration(in.getIteration())};
+}
+
 std::vector<Duration> read_durations(
     capnp::List<std::int64_t>::Reader in, const char* field, std::size_t count_max) {
   if (in.size() > count_max) {
@@ -81,7 +85,7 @@ Plan read(wire::Plan::Reader in) {
   plan.policy.strategy = read_enum(in.getStrategy(), Strategy::bsp, "strategy");
   plan.policy.rule = read_enum(in.getRule(), UpdateRule::post_step, "rule");
   plan.policy.phase = read_enum(in.getPhase(), PhaseRule::together, "phase");
-  plan.admission = read_enum(in.getAdmission(), Admission::slots, "admission");
+  plan.admission = read_enum(in.getAdmission(), Admission::slots_grants, "admission");
   plan.policy.period = in.getPeriod();
   plan.policy.workers = in.getWorkers();
   plan.policy.alpha = in.getAlpha();
@@ -188,6 +192,12 @@ Message read(wire::Message::Reader in) {
       return read(in.getCommit());
     case wire::Message::FAREWELL:
       return read(in.getFarewell());
+    case wire::Message::ANNOUNCE:
+      return Announce{
+          .round = read(in.getAnnounce().getRound()),
+          .wait = Duration{in.getAnnounce().getWaitNs()}};
+    case wire::Message::TURN:
+      return Turn{.round = read(in.getTurn())};
   }
   throw Malformed{fmt::format("no message has number {}", static_cast<int>(in.which()))};
 }

@@ -27,7 +27,13 @@ Server::Server(
       initial_(initial.layout()),
       scope_(host_.executor, "server"),
       membership_({.world = options_.policy.workers, .worker_max = options_.timeouts.worker}),
-      changed_(host_.executor) {
+      changed_(host_.executor),
+      push_turns_(options_.turns),
+      reply_turns_(
+          {.concurrent = options_.turns.concurrent,
+           .stall_max = options_.turns.stall_max,
+           .early = false}),
+      turns_moved_(host_.executor) {
   initial_.assign(initial);
 }
 
@@ -44,6 +50,7 @@ Task<void> Server::run() {
   CHECK(listener_ != nullptr, "run() before listen()");
   scope_.spawn("accept_workers", accept_workers());
   scope_.spawn("watch_members", watch_members());
+  scope_.spawn("watch_turns", watch_turns());
   std::exception_ptr failure;
   try {
     co_await coordinate();
@@ -125,6 +132,7 @@ void Server::declare_gone(WorkerId worker) {
   agreement_.drop(worker);
   if (aggregator_) aggregator_->skip_absent(worker);
   aggregator_moved();
+  forget_turns(worker);
   if (const auto session = sessions_.find(worker); session != sessions_.end()) {
     session->second->post(Refuse{fmt::format(
         "rank {} was declared gone after {:.1f} s of silence; start it again to rejoin",

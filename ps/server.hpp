@@ -24,6 +24,7 @@
 #include "ps/planner.hpp"
 #include "ps/protocol.hpp"
 #include "ps/timeouts.hpp"
+#include "ps/turns.hpp"
 
 namespace stagger {
 
@@ -48,6 +49,7 @@ struct ServerOptions {
   PolicyRequest policy;  ///< what the user asked for; its `workers` is the world size
   GroupingOptions grouping;
   Admission admission = Admission::slots;
+  Turns::Options turns;
   Iteration last_iteration{1};
   bool final_round = true;
   std::size_t chunk_bytes = std::size_t{1} << 20;
@@ -98,7 +100,7 @@ struct ServerTotals {
 /// Failure: run() throws ServerFailure. A worker's failure ends its session only.
 ///
 /// Tasks (all in one scope): accept_workers, serve one session per connection, watch_members,
-/// coordinate.
+/// watch_turns, coordinate.
 class Server {
  public:
   Server(
@@ -157,6 +159,17 @@ class Server {
 
   void refused(RefusalReason reason) { metrics_.refused(reason); }
 
+  /// A group of the worker waits for a turn. Refused: no such round of the plan.
+  Result<void> announced(WorkerId worker, const Announce& announce);
+
+  /// The worker's chunk waits for others to send first: it keeps no turn.
+  void yielded(WorkerId worker, RoundId round);
+
+  /// A chunk of the center has been handed to the worker's connection.
+  void reply_sent(WorkerId worker, ChunkId id);
+
+  /// The push's first byte waits to be read. False: not before the session is told by retry().
+  bool push_may_begin(WorkerId worker, RoundId round);
   void push_began(WorkerId worker, RoundId round);
   void push_ended(WorkerId worker, RoundId round);
   void push_received(WorkerId worker, ChunkId id, std::size_t bytes);
@@ -176,6 +189,7 @@ class Server {
   Task<void> accept_workers();
   Task<void> serve(std::shared_ptr<Session> session);
   Task<void> watch_members();
+  Task<void> watch_turns();
   Task<void> coordinate();
   Task<void> await_members();
   Task<void> carry_out(Change& change);
@@ -189,7 +203,12 @@ class Server {
   void begin_worker(WorkerId worker, Iteration first);
   Result<Iteration> rejoin(WorkerId worker, Iteration first);
   void declare_gone(WorkerId worker);
+  void hand_out_turns();
+  void hand_out_replies();
+  void forget_turns(WorkerId worker);
+  TurnRank turn_rank(WorkerId worker, RoundId round) const;
   void send_closed(ChunkId id);
+  void send_reply(WorkerId worker, ChunkId id);
   void broadcast(const Message& message);
   std::string missing_text() const;
 
@@ -223,6 +242,10 @@ class Server {
   std::list<InFlight> in_flight_;
   std::uint32_t in_flight_max_ = 0;
   std::map<GroupId, TimePoint> round_opened_at_;
+  Turns push_turns_;
+  Turns reply_turns_;
+  std::set<TurnId> arrived_;  ///< pushes that are not read yet
+  Event turns_moved_;         ///< watch_turns() looks again
   WorkerId last_pusher_;
   Iteration reached_;  ///< the furthest that pushes show
   bool abandoned_ = false;

@@ -165,7 +165,7 @@ void Server::begin_worker(WorkerId worker, Iteration first) {
           .plan = plans_.latest().version,
           .codec = codec_float32,
           .present = snapshot.present};
-      session.post_center(head, snapshot.values, snapshot.size);
+      session.post_center(head, snapshot, false);
     }
   }
 }

@@ -84,6 +84,7 @@ Result<WorkerId> Server::admit(const Hello& hello, const std::string& address) {
     aggregator_->skip_absent(*worker);  // a former self of this rank is over
     agreement_.drop(*worker);
     aggregator_moved();
+    forget_turns(*worker);
   }
   host_.log.info("worker_joined", {{"rank", worker->value()}, {"address", address}});
   changed_.set();
@@ -100,6 +101,7 @@ void Server::detach(WorkerId worker, Session& session, const std::string& reason
   sessions_.erase(found);
   if (aggregator_) aggregator_->forget(worker);
   aggregator_moved();  // it may have been the one to shed its chunk: another must be found
+  forget_turns(worker);
   const auto before = membership_.member(worker).state;
   membership_.disconnected(worker, incarnation(worker), reason, host_.clock.now());
   if (before == Membership::State::joined) profiles_.erase(worker);
@@ -178,6 +180,7 @@ void Server::farewell(WorkerId worker, const Farewell& farewell) {
   agreement_.drop(worker);
   if (aggregator_) aggregator_->skip_absent(worker);
   aggregator_moved();
+  forget_turns(worker);
   host_.log.info(
       "worker_left",
       {{"rank", worker.value()},
@@ -193,6 +196,8 @@ void Server::push_began(WorkerId worker, RoundId round) {
   metrics_.pushes_in_flight.set(static_cast<double>(in_flight_.size()));
   metrics_.pushes_in_flight_max.set(in_flight_max_);
   round_opened_at_.try_emplace(round.group, now);
+  push_turns_.began({.worker = worker, .round = round, .chunk = 0}, now);
+  turns_moved_.set();
 }
 
 void Server::push_ended(WorkerId worker, RoundId round) {
@@ -204,6 +209,8 @@ void Server::push_ended(WorkerId worker, RoundId round) {
       .observe(to_seconds(host_.clock.now() - found->began_at));
   in_flight_.erase(found);
   metrics_.pushes_in_flight.set(static_cast<double>(in_flight_.size()));
+  push_turns_.ended({.worker = worker, .round = round, .chunk = 0}, host_.clock.now());
+  hand_out_turns();
 }
 
 void Server::push_received(WorkerId worker, ChunkId id, std::size_t bytes) {
@@ -211,6 +218,7 @@ void Server::push_received(WorkerId worker, ChunkId id, std::size_t bytes) {
   metrics_.push_bytes_total.at(id.round.group.value()).add(amount);
   metrics_.ingress_bytes_total.add(amount);
   last_pusher_ = worker;
+  push_turns_.moved({.worker = worker, .round = id.round, .chunk = 0}, host_.clock.now());
   // Heartbeats tell progress now and then; a push tells it at once.
   const Iteration finished(
       std::min(id.round.iteration.value() - 1, options_.last_iteration.value()));
@@ -249,20 +257,32 @@ void Server::aggregator_moved() {
   }
 }
 
-void Server::send_closed(ChunkId id) {
+void Server::send_reply(WorkerId worker, ChunkId id) {
+  const Plan& plan = plans_.at(id.round.iteration);
   const auto& snapshot = center_->chunk(id.round.group, id.chunk);
   const ChunkHead head{
-      .id = id,
-      .plan = plans_.at(id.round.iteration).version,
-      .codec = codec_float32,
-      .present = snapshot.present};
+      .id = id, .plan = plan.version, .codec = codec_float32, .present = snapshot.present};
+  sessions_.at(worker)->post_center(head, snapshot, has_turns(plan.admission));
+  const auto bytes = static_cast<double>(snapshot.span().size_bytes());
+  metrics_.pull_bytes_total.at(id.round.group.value()).add(bytes);
+  metrics_.egress_bytes_total.add(bytes);
+}
+
+void Server::send_closed(ChunkId id) {
+  const auto& snapshot = center_->chunk(id.round.group, id.chunk);
+  const bool in_turns = has_turns(plans_.at(id.round.iteration).admission);
   for (const auto& [worker, session] : sessions_) {
     if (membership_.absent(worker, id.round.iteration)) continue;
-    session->post_center(head, snapshot.values, snapshot.size);
-    const auto bytes = static_cast<double>(snapshot.span().size_bytes());
-    metrics_.pull_bytes_total.at(id.round.group.value()).add(bytes);
-    metrics_.egress_bytes_total.add(bytes);
+    if (in_turns) {
+      TurnRank rank = turn_rank(worker, id.round);
+      rank.chunk = id.chunk;
+      const TurnId turn{.worker = worker, .round = id.round, .chunk = id.chunk};
+      reply_turns_.ask(turn, rank, snapshot.span().size_bytes());
+    } else {
+      send_reply(worker, id);
+    }
   }
+  if (in_turns) hand_out_replies();
   if (id.chunk + 1 != center_->chunks(id.round.group)) return;
   const auto opened = round_opened_at_.find(id.round.group);
   if (opened == round_opened_at_.end()) return;

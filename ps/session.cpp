@@ -68,17 +68,25 @@ Task<void> Session::send_heartbeats() {
 
 void Session::post(const Message& message) {
   Outbox::Item item{
-      .head = encode_message(job_hash(server_.options().job), message), .payload = {}, .keep = {}};
+      .head = encode_message(job_hash(server_.options().job), message),
+      .payload = {},
+      .keep = {},
+      .sent = {}};
   if (!outbox_.post(std::move(item))) connection_->close();
 }
 
-void Session::post_center(
-    const ChunkHead& head, std::shared_ptr<const AlignedFloats> values, std::size_t size) {
-  const auto payload = values->span().first(size);
+void Session::post_center(const ChunkHead& head, const Center::Snapshot& snapshot, bool in_turn) {
+  const auto payload = snapshot.span();
   Outbox::Item item{
       .head = encode_message(job_hash(server_.options().job), CenterReply{head}, payload),
       .payload = payload,
-      .keep = std::move(values)};
+      .keep = snapshot.values,
+      .sent = {}};
+  if (in_turn) {
+    item.sent = [this, id = head.id] {
+      server_.reply_sent(*worker_, id);
+    };
+  }
   if (!outbox_.post(std::move(item))) connection_->close();
 }
 
@@ -165,6 +173,11 @@ std::optional<std::string> Session::handle_control(Message message) {
     server_.promised(*worker_, *promise);
     return std::nullopt;
   }
+  if (const auto* announce = std::get_if<Announce>(&message)) {
+    const auto asked = server_.announced(*worker_, *announce);
+    if (!asked) return refuse(RefusalReason::bad_message, asked.error().detail);
+    return std::nullopt;
+  }
   if (const auto* farewell = std::get_if<Farewell>(&message)) {
     farewell_ = true;
     server_.farewell(*worker_, *farewell);
@@ -193,7 +206,7 @@ Task<std::optional<std::string>> Session::receive_chunk(FrameHead frame, ChunkHe
             frame.payload_bytes,
             payload_bytes(target).size()));
   }
-  if (receiving_.emplace(id.round, 0).second) server_.push_began(*worker_, id.round);
+  if (!receiving_.contains(id.round)) co_await begin_push(id.round);
   busy_ = true;
   const auto received = co_await connection_->receive_payload(
       payload_bytes(target), server_.options().timeouts.worker);
@@ -207,6 +220,18 @@ Task<std::optional<std::string>> Session::receive_chunk(FrameHead frame, ChunkHe
   count_chunk(id);
   co_await place(id, std::move(values));
   co_return std::nullopt;
+}
+
+Task<void> Session::begin_push(RoundId round) {
+  retry_.reset();
+  busy_ = true;
+  while (!server_.push_may_begin(*worker_, round)) {
+    co_await retry_.wait();
+    retry_.reset();
+  }
+  busy_ = false;
+  receiving_.emplace(round, 0);
+  server_.push_began(*worker_, round);
 }
 
 void Session::count_chunk(ChunkId id) {
@@ -224,6 +249,7 @@ Task<void> Session::place(ChunkId id, ChunkBuffer values) {
     if (offer == Aggregator::Offer::skipped) server_.skipped_nonfinite(*worker_, id);
     if (offer != Aggregator::Offer::held) break;
     server_.aggregator().intake().hold(*worker_, id);
+    server_.yielded(*worker_, id.round);
     retry_.reset();
     server_.aggregator_moved();
     busy_ = true;
@@ -245,7 +271,7 @@ void Session::answer_repeated(ChunkId id) {
       .plan = server_.plans().at(id.round.iteration).version,
       .codec = codec_float32,
       .present = snapshot.present};
-  post_center(head, snapshot.values, snapshot.size);
+  post_center(head, snapshot, false);
 }
 
 }  // namespace stagger

@@ -11,6 +11,7 @@
 #include "net/task.hpp"
 #include "observability/catalog.hpp"
 #include "ps/buffer_pool.hpp"
+#include "ps/center.hpp"
 #include "ps/outbox.hpp"
 #include "ps/protocol.hpp"
 
@@ -38,11 +39,11 @@ class Session {
   /// Queues a control message. A worker that does not read loses its connection.
   void post(const Message& message);
 
-  /// Queues a chunk of the center; the snapshot lives until it has left.
-  void post_center(
-      const ChunkHead& head, std::shared_ptr<const AlignedFloats> values, std::size_t size);
+  /// Queues a chunk of the center; the snapshot lives until it has left. `in_turn`: the server
+  /// hears of it then.
+  void post_center(const ChunkHead& head, const Center::Snapshot& snapshot, bool in_turn);
 
-  /// Offer the held chunk again.
+  /// Offer the held chunk again, or read the push that waits.
   void retry() { retry_.set(); }
 
   /// What is queued is still sent (within the stall limit); then the connection closes.
@@ -59,6 +60,7 @@ class Session {
   Task<void> send_heartbeats();
   Task<std::optional<std::string>> handle(FrameHead frame, Message message);
   Task<std::optional<std::string>> receive_chunk(FrameHead frame, ChunkHead head);
+  Task<void> begin_push(RoundId round);
   Task<void> place(ChunkId id, ChunkBuffer values);
   std::optional<std::string> handle_control(Message message);
   void answer_repeated(ChunkId id);

@@ -54,6 +54,7 @@ std::optional<TurnId> Turns::next(TimePoint now) {
       Holder{
           .bytes = request->second.bytes,
           .granted_at = now,
+          .arrived = false,
           .began_at = std::nullopt,
           .moved_at = now,
           .succeeded = false});
@@ -91,12 +92,27 @@ void Turns::take_back_stalled(TimePoint now) {
   }
 }
 
+void Turns::arrived(const TurnId& id, TimePoint now) {
+  const auto found = holders_.find(id);
+  if (found == holders_.end() || std::exchange(found->second.arrived, true)) return;
+  found->second.moved_at = now;
+  remember(handovers_, now - found->second.granted_at);
+}
+
+bool Turns::may_begin(const TurnId& id) const {
+  if (!holders_.contains(id)) return true;
+  std::size_t others = 0;
+  for (const auto& [other, holder] : holders_) {
+    if (other != id && holder.began_at) ++others;
+  }
+  return others < options_.concurrent;
+}
+
 void Turns::began(const TurnId& id, TimePoint now) {
   const auto found = holders_.find(id);
   if (found == holders_.end() || found->second.began_at) return;
   found->second.began_at = now;
   found->second.moved_at = now;
-  remember(handovers_, now - found->second.granted_at);
 }
 
 void Turns::moved(const TurnId& id, TimePoint now) {

@@ -63,11 +63,16 @@ class Turns {
   /// The next turn to hand out now, if there is one. Call until there is none.
   std::optional<TurnId> next(TimePoint now);
 
-  /// Its first byte has come, some bytes have come, its last byte has come. Ids without a turn are
-  /// ignored: a resend needs none, and a turn may have been taken back.
+  /// Its first byte waits to be read; it is read; some bytes have come; its last byte has come. Ids
+  /// without a turn are ignored: a resend needs none, and a turn may have been taken back.
+  void arrived(const TurnId& id, TimePoint now);
   void began(const TurnId& id, TimePoint now);
   void moved(const TurnId& id, TimePoint now);
   void ended(const TurnId& id, TimePoint now);
+
+  /// Whether an arrived one may be read: not while `concurrent` others are. An early one that is
+  /// there too soon waits in the kernel's buffer.
+  bool may_begin(const TurnId& id) const;
 
   /// The holder waits for others to send first: its turn is free.
   void yielded(const TurnId& id) { holders_.erase(id); }
@@ -96,6 +101,7 @@ class Turns {
   struct Holder {
     std::uint64_t bytes = 0;
     TimePoint granted_at;
+    bool arrived = false;
     std::optional<TimePoint> began_at;
     TimePoint moved_at;
     bool succeeded = false;  ///< somebody was let go early because this one is about to end

@@ -109,9 +109,18 @@ TEST_P(EqualBits, links_and_processors_do_not_matter) {
 }
 
 TEST_P(EqualBits, admission_does_not_matter) {
-  expect_same(
-      [](Config& config, SimulationOptions&) { config.slots.admission = Admission::none; },
-      "admission none");
+  for (const Admission admission :
+       {Admission::none, Admission::slots, Admission::grants, Admission::slots_grants}) {
+    for (const std::uint32_t concurrent : {1U, 2U}) {
+      expect_same(
+          [&](Config& config, SimulationOptions& options) {
+            config.slots.admission = admission;
+            config.slots.concurrent = concurrent;
+            options.compute_jitter = 0.9;
+          },
+          to_string(admission));
+    }
+  }
 }
 
 TEST_P(EqualBits, chunks_and_memory_for_early_ones_do_not_matter) {

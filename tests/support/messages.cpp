@@ -79,7 +79,9 @@ std::vector<Message> example_messages() {
       Prepare{.agreement = 1},
       Promise{.agreement = 1, .hold = Iteration(14)},
       Commit{.agreement = 1, .plan = {example_plan()}, .last_iteration = Iteration(90)},
-      example_farewell()};
+      example_farewell(),
+      Announce{.round = head.id.round, .wait = 3ms},
+      Turn{.round = head.id.round}};
 }
 
 std::vector<std::uint64_t> encode_example(std::uint64_t job, const Message& message) {

@@ -110,7 +110,8 @@ TEST(Protocol, carries_every_strategy_rule_phase_and_admission) {
     for (const UpdateRule rule :
          {UpdateRule::old_center, UpdateRule::fresh_center, UpdateRule::post_step}) {
       for (const PhaseRule phase : {PhaseRule::residue, PhaseRule::together}) {
-        for (const Admission admission : {Admission::none, Admission::slots}) {
+        for (const Admission admission :
+             {Admission::none, Admission::slots, Admission::grants, Admission::slots_grants}) {
           Plan plan = example_plan();
           plan.policy.strategy = strategy;
           plan.policy.rule = rule;
@@ -171,6 +172,14 @@ TEST(Protocol, carries_a_farewell) {
   EXPECT_EQ(back.lateness_counts, sent.lateness_counts);
 }
 
+TEST(Protocol, carries_announcements_and_turns) {
+  const RoundId round{.group = GroupId(7), .iteration = Iteration(std::uint64_t{1} << 40U)};
+  const Announce announce = round_trip(Announce{.round = round, .wait = 1234us});
+  EXPECT_EQ(announce.round, round);
+  EXPECT_EQ(announce.wait, 1234us);
+  EXPECT_EQ(round_trip(Turn{.round = round}).round, round);
+}
+
 TEST(Protocol, has_a_name_for_every_message) {
   std::vector<std::string> names;
   for (const Message& message : example_messages())
@@ -191,7 +200,9 @@ TEST(Protocol, has_a_name_for_every_message) {
           "prepare",
           "promise",
           "commit",
-          "farewell"}));
+          "farewell",
+          "announce",
+          "turn"}));
 }
 
 TEST(Protocol, leaves_the_payload_where_it_is) {

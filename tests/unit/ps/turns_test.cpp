@@ -28,6 +28,7 @@ TurnRank rank(std::uint32_t position, std::uint64_t iteration = 1, Duration plan
 
 /// A push of a MiB that begins `handover` after its go and takes `sending`.
 void serve(Turns& turns, const TurnId& id, TimePoint go, Duration handover, Duration sending) {
+  turns.arrived(id, go + handover);
   turns.began(id, go + handover);
   turns.ended(id, go + handover + sending);
 }
@@ -102,6 +103,21 @@ TEST(Turns, the_next_is_let_go_a_handover_before_the_last_byte) {
   EXPECT_EQ(turns.next(at(108ms)), std::nullopt) << "one successor for each holder";
   turns.ended(turn(0), at(109ms));
   EXPECT_EQ(turns.next(at(109ms)), std::nullopt) << "the successor has the link now";
+}
+
+TEST(Turns, an_early_one_that_is_there_too_soon_is_not_read_beside_its_predecessor) {
+  Turns turns = practised({.concurrent = 1});
+  turns.ask(turn(0), rank(0), mebibyte);
+  turns.ask(turn(1), rank(1), mebibyte);
+  ASSERT_EQ(turns.next(at(100ms)), turn(0));
+  EXPECT_TRUE(turns.may_begin(turn(0)));
+  turns.began(turn(0), at(101ms));
+  ASSERT_EQ(turns.next(at(108ms)), turn(1));
+  turns.arrived(turn(1), at(108ms));
+  EXPECT_FALSE(turns.may_begin(turn(1)));
+  EXPECT_TRUE(turns.may_begin(turn(7))) << "what comes without a turn does not wait for one";
+  turns.ended(turn(0), at(109ms));
+  EXPECT_TRUE(turns.may_begin(turn(1)));
 }
 
 TEST(Turns, without_early_ones_the_next_waits_for_the_last_byte) {
