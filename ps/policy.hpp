@@ -26,9 +26,8 @@ enum class UpdateRule : std::uint8_t { old_center, fresh_center, post_step };
 /// Who may send when. none: as soon as the group is ready. slots: sleep until the slot.
 enum class Admission : std::uint8_t { none, slots };
 
-/// In which iterations a group takes part. residue: (N - g) mod T == j mod T. together: all groups
-/// when j mod T == 0.
-enum class PhaseRule : std::uint8_t { residue, together };
+/// In which iterations of a period a group takes part; ps/phases.hpp says how each rule chooses.
+enum class PhaseRule : std::uint8_t { residue, together, contiguous, level };
 
 std::string_view to_string(Strategy strategy);
 std::string_view to_string(UpdateRule rule);
@@ -37,11 +36,13 @@ std::string_view to_string(PhaseRule phase);
 std::optional<Strategy> parse_strategy(std::string_view text);
 std::optional<UpdateRule> parse_update_rule(std::string_view text);
 std::optional<Admission> parse_admission(std::string_view text);
+std::optional<PhaseRule> parse_phase_rule(std::string_view text);
 
 /// What a user may set; empty optionals are derived by resolve().
 struct PolicyRequest {
   Strategy strategy = Strategy::interleaved;
   UpdateRule rule = UpdateRule::old_center;
+  PhaseRule phase = PhaseRule::residue;            ///< with strategy interleaved
   std::uint32_t period = 3;                        ///< T
   std::uint32_t workers = 1;                       ///< K
   std::optional<double> alpha = std::nullopt;      ///< default beta / max(K, 2)
