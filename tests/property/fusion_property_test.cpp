@@ -33,7 +33,9 @@ class Instances {
     return units;
   }
 
-  LinkCost link() { return {.start = below(8) * 1us, .seconds_per_byte = 0.25e-6 * below(8)}; }
+  LinkCost link() {
+    return {.start = below(8) * 1us, .seconds_per_byte = 0.25e-6 * static_cast<double>(below(8))};
+  }
 
  private:
   RandomSequence random_;
