@@ -281,6 +281,7 @@ PolicyRequest policy_request(const Config& config) {
   return {
       .strategy = config.sync.strategy,
       .rule = config.sync.rule,
+      .phase = config.sync.phases,
       .period = config.sync.period,
       .workers = config.cluster.workers,
       .alpha = config.sync.alpha,
@@ -290,13 +291,26 @@ PolicyRequest policy_request(const Config& config) {
       .curvature = config.sync.curvature};
 }
 
+std::optional<LinkCost> link_cost(const Config& config) {
+  if (!config.link.rate_bits_per_second) return std::nullopt;
+  const auto cost =
+      make_link_cost(*config.link.rate_bits_per_second, from_microseconds(config.link.start_us));
+  if (cost.has_error()) throw ConfigError(cost.error().detail);
+  return *cost;
+}
+
 GroupingOptions grouping_options(const Config& config) {
+  std::optional<LinkCost> link = link_cost(config);
+  if (link) link = shared_by(*link, config.cluster.workers);
+  const bool interleaved = config.sync.strategy == Strategy::interleaved;
   return {
       .planner = config.groups.planner,
       .count = config.groups.count,
       .bytes_max = config.groups.bytes_max,
       .first_bytes_max = config.groups.first_bytes_max,
-      .period = config.sync.period};
+      .period = config.sync.period,
+      .phases = interleaved ? config.sync.phases : PhaseRule::together,
+      .link = link};
 }
 
 std::string to_toml(const Config& config) {

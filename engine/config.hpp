@@ -55,6 +55,7 @@ struct OptimizerConfig {  // [optimizer]
 struct SyncConfig {  // [sync]
   Strategy strategy = Strategy::interleaved;
   UpdateRule rule = UpdateRule::old_center;
+  PhaseRule phases = PhaseRule::residue;
   std::uint32_t period = 3;
   std::optional<double> alpha;
   std::optional<double> beta;
@@ -79,6 +80,12 @@ struct SlotsConfig {  // [slots]
   std::string rule = "paper";            ///< "paper" only, for now
   std::uint64_t profile_iterations = 5;  ///< measured before iteration 1, on scratch parameters
   bool operator==(const SlotsConfig&) const = default;
+};
+
+struct LinkConfig {                            // [link]: the PS's, one direction
+  std::optional<double> rate_bits_per_second;  ///< "auto": not known
+  double start_us = 50.0;                      ///< before a push's first byte
+  bool operator==(const LinkConfig&) const = default;
 };
 
 struct ClusterConfig {  // [cluster]
@@ -113,6 +120,7 @@ struct Config {
   SyncConfig sync;
   GroupsConfig groups;
   SlotsConfig slots;
+  LinkConfig link;
   ClusterConfig cluster;
   HttpConfig http;
   WireConfig wire;
@@ -144,12 +152,15 @@ Config load_config(const std::string& path, const std::vector<ConfigOverride>& o
 PolicyRequest policy_request(const Config& config);
 GroupingOptions grouping_options(const Config& config);
 
+/// What one push costs; none while link.rate_bits_per_second is "auto".
+std::optional<LinkCost> link_cost(const Config& config);
+
 /// The whole config as TOML, every key present: `config.toml` of a run. parse_config reads it back
 /// to the same values.
 std::string to_toml(const Config& config);
 
 /// `table.key = value` lines of what changes results (seed, data but for its paths, model,
-/// optimizer, sync, groups, workers, chunks): both ends of the wire must agree.
+/// optimizer, sync, groups, link, workers, chunks): both ends of the wire must agree.
 std::string result_settings(const Config& config);
 
 }  // namespace stagger

@@ -228,6 +228,9 @@ Fields sync_fields() {
       choice(
           at("sync.rule", section, &SyncConfig::rule),
           {UpdateRule::old_center, UpdateRule::fresh_center, UpdateRule::post_step}),
+      choice(
+          at("sync.phases", section, &SyncConfig::phases),
+          {PhaseRule::residue, PhaseRule::contiguous, PhaseRule::level}),
       integer(at("sync.period", section, &SyncConfig::period), 1, 1'000'000),
       number_or_auto(at("sync.alpha", section, &SyncConfig::alpha), {}),
       number_or_auto(
@@ -243,7 +246,9 @@ Fields group_and_slot_fields() {
   const auto groups = &Config::groups;
   const auto slots = &Config::slots;
   return {
-      choice(at("groups.planner", groups, &GroupsConfig::planner), {layerwise, all, bytes, count}),
+      choice(
+          at("groups.planner", groups, &GroupsConfig::planner),
+          {layerwise, all, bytes, count, mg_wfbp, optimal}),
       integer(at("groups.count", groups, &GroupsConfig::count), 0, 65536),
       integer(at("groups.bytes_max", groups, &GroupsConfig::bytes_max), 1),
       integer(at("groups.first_bytes_max", groups, &GroupsConfig::first_bytes_max), 1),
@@ -255,6 +260,16 @@ Fields group_and_slot_fields() {
       one_of(at("slots.clock", slots, &SlotsConfig::clock), {"local"}),
       one_of(at("slots.rule", slots, &SlotsConfig::rule), {"paper"}),
       integer(at("slots.profile_iterations", slots, &SlotsConfig::profile_iterations), 1, 10'000),
+  };
+}
+
+Fields link_fields() {
+  const auto section = &Config::link;
+  return {
+      number_or_auto(
+          at("link.rate_bits_per_second", section, &LinkConfig::rate_bits_per_second),
+          {.low = 1.0, .high = 1e15}),
+      number(at("link.start_us", section, &LinkConfig::start_us), {.high = 1e9}),
   };
 }
 
@@ -285,7 +300,8 @@ Fields machine_fields() {
 
 /// Paths are left out: machines may keep the same files in different places.
 bool changes_results(std::string_view key) {
-  constexpr std::array<std::string_view, 4> tables{"model.", "optimizer.", "sync.", "groups."};
+  constexpr std::array<std::string_view, 5> tables{
+      "model.", "optimizer.", "sync.", "groups.", "link."};
   constexpr std::array<std::string_view, 12> keys{
       "job.seed",
       "job.epochs",
@@ -312,12 +328,29 @@ Fields make_fields() {
         optimizer_fields(),
         sync_fields(),
         group_and_slot_fields(),
+        link_fields(),
         machine_fields()}) {
     std::ranges::move(part, std::back_inserter(all));
   }
   for (ConfigField& field : all)
     field.changes_results = changes_results(field.key);
   return all;
+}
+
+/// What asks for the link's cost while it is not known.
+std::optional<std::string> find_link_conflict(const Config& config) {
+  if (config.link.rate_bits_per_second) return std::nullopt;
+  const auto needs = [](std::string_view key, std::string_view value) {
+    return fmt::format(
+        "{}: \"{}\" goes by what the link costs, and link.rate_bits_per_second is \"auto\", not "
+        "known: give the rate of the PS's link, for example 1e9",
+        key,
+        value);
+  };
+  if (needs_link(config.groups.planner)) {
+    return needs("groups.planner", to_string(config.groups.planner));
+  }
+  return std::nullopt;
 }
 
 }  // namespace
@@ -349,7 +382,7 @@ std::optional<std::string> find_config_conflict(const Config& config) {
         config.wire.early_bytes_max,
         config.wire.chunk_bytes);
   }
-  return std::nullopt;
+  return find_link_conflict(config);
 }
 
 }  // namespace stagger

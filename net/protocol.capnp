@@ -70,6 +70,7 @@ struct Group {
   currentNs @3 :Int64;
   windowNs @4 :Int64;
   slotNs @5 :Int64;
+  phase @6 :UInt32;  # due in iterations j with j mod period == phase
 }
 
 struct Plan {

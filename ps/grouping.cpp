@@ -6,6 +6,7 @@
 #include <numeric>
 
 #include "observability/check.hpp"
+#include "ps/fusion.hpp"
 
 namespace stagger {
 namespace {
@@ -148,7 +149,60 @@ std::vector<std::size_t> cut_by_count(std::span<const Unit> units, std::size_t c
   return ends;
 }
 
-std::vector<std::size_t> cut(std::span<const Unit> units, const GroupingOptions& options) {
+/// A unit is ready when the backward of its first layer is done.
+std::vector<FusionUnit> fusion_units(
+    std::span<const Unit> units, std::span<const LayerProfile> layers) {
+  std::vector<FusionUnit> timed;
+  timed.reserve(units.size());
+  Duration ready{0};
+  for (const Unit& unit : units) {
+    for (std::size_t layer = unit.layers.begin; layer < unit.layers.end; ++layer)
+      ready += layers[layer].backward;
+    timed.push_back({.ready = ready, .bytes = unit.bytes});
+  }
+  return timed;
+}
+
+/// The best of what is worth a try when phases share the groups.
+Cuts cut_for_phases(
+    std::span<const Unit> units,
+    std::span<const FusionUnit> timed,
+    const LinkCost& link,
+    const PhaseOptions& phases) {
+  std::vector<Cuts> candidates{
+      merge_greedily(timed, link),
+      merge_optimally(timed, link),
+      cut_between_all(units),
+      {units.size()}};
+  for (std::uint64_t times = 1; times <= 4; ++times) {
+    const std::uint64_t count = times * phases.period;
+    if (count < units.size()) candidates.push_back(cut_by_count(units, count));
+  }
+  const auto score = [&](const Cuts& cuts) {
+    return score_cuts(timed, cuts, link, phases);
+  };
+  const auto best = std::ranges::min_element(candidates, {}, score);
+  return improve_cuts(timed, *best, link, phases);
+}
+
+Cuts cut_by_time(
+    std::span<const Unit> units,
+    std::span<const LayerProfile> layers,
+    const GroupingOptions& options) {
+  const std::vector<FusionUnit> timed = fusion_units(units, layers);
+  CHECK(options.link.has_value(), "planner without a link", to_string(options.planner));
+  const LinkCost link = options.link.value_or(LinkCost{});
+  if (options.planner == GroupPlanner::mg_wfbp) return merge_greedily(timed, link);
+  if (options.period == 1 || options.phases == PhaseRule::together) {
+    return merge_optimally(timed, link);
+  }
+  return cut_for_phases(units, timed, link, {.rule = options.phases, .period = options.period});
+}
+
+std::vector<std::size_t> cut(
+    std::span<const Unit> units,
+    std::span<const LayerProfile> layers,
+    const GroupingOptions& options) {
   switch (options.planner) {
     case GroupPlanner::layerwise:
       return cut_between_all(units);
@@ -161,6 +215,9 @@ std::vector<std::size_t> cut(std::span<const Unit> units, const GroupingOptions&
           options.count > 0 ? options.count : std::size_t{2} * options.period;
       return cut_by_count(units, std::min(wanted, units.size()));
     }
+    case GroupPlanner::mg_wfbp:
+    case GroupPlanner::optimal:
+      return cut_by_time(units, layers, options);
   }
   CHECK(false, "no such planner", static_cast<int>(options.planner));
   return {};
@@ -178,6 +235,10 @@ std::string_view to_string(GroupPlanner planner) {
       return "bytes";
     case GroupPlanner::count:
       return "count";
+    case GroupPlanner::mg_wfbp:
+      return "mg_wfbp";
+    case GroupPlanner::optimal:
+      return "optimal";
   }
   CHECK(false, "no such planner", static_cast<int>(planner));
   return {};
@@ -185,7 +246,12 @@ std::string_view to_string(GroupPlanner planner) {
 
 std::optional<GroupPlanner> parse_group_planner(std::string_view text) {
   for (const GroupPlanner planner :
-       {GroupPlanner::layerwise, GroupPlanner::all, GroupPlanner::bytes, GroupPlanner::count}) {
+       {GroupPlanner::layerwise,
+        GroupPlanner::all,
+        GroupPlanner::bytes,
+        GroupPlanner::count,
+        GroupPlanner::mg_wfbp,
+        GroupPlanner::optimal}) {
     if (to_string(planner) == text) return planner;
   }
   return std::nullopt;
@@ -196,7 +262,7 @@ std::vector<GroupRange> group_layers(
   CHECK_LT(0U, std::max(options.count, options.period));
   const std::vector<Unit> units = split_units(layers);
   CHECK(!units.empty(), "no layer with parameters among", layers.size());
-  return merge_units(units, cut(units, options));
+  return merge_units(units, cut(units, layers, options));
 }
 
 }  // namespace stagger

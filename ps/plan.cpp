@@ -4,19 +4,29 @@
 #include <utility>
 
 #include "observability/check.hpp"
+#include "ps/phases.hpp"
 
 namespace stagger {
 namespace {
 
-/// j mod T of the iterations in which the group is due.
 std::uint64_t phase_of(const Plan& plan, GroupId group) {
   CHECK(plan.policy.period >= 1, "plan without a period", plan.version);
   CHECK(group.value() < plan.groups.size(), "no such group", group, plan.groups.size());
-  if (plan.policy.phase == PhaseRule::together) return 0;
-  return (plan.groups.size() - group.value()) % plan.policy.period;
+  return plan.groups[group.value()].phase;
 }
 
 }  // namespace
+
+void set_phases(Plan& plan) {
+  std::vector<std::uint64_t> bytes;
+  bytes.reserve(plan.groups.size());
+  for (const PlannedGroup& group : plan.groups)
+    bytes.push_back(group.range.bytes);
+  const std::vector<std::uint32_t> phases =
+      assign_phases(plan.policy.phase, bytes, plan.policy.period);
+  for (std::size_t group = 0; group < phases.size(); ++group)
+    plan.groups[group].phase = phases[group];
+}
 
 bool due(const Plan& plan, GroupId group, Iteration iteration) {
   CHECK(iteration.value() >= 1, "iterations count from 1");
@@ -62,6 +72,8 @@ void PlanHistory::add(Plan plan) {
   CHECK_LE(1U, plan.policy.period);
   CHECK(!plan.groups.empty(), "no groups in plan", plan.version);
   CHECK(plan.first_iteration.value() >= 1, "iterations count from 1");
+  for (const PlannedGroup& group : plan.groups)
+    CHECK_LT(group.phase, plan.policy.period);
   if (!plans_.empty()) {
     CHECK(latest().version < plan.version, latest().version, plan.version);
     CHECK(

@@ -14,6 +14,7 @@ namespace stagger {
 struct PlannedGroup {
   GroupRange range;
   SlotWindow slot;
+  std::uint32_t phase = 0;  ///< due in iterations j with j mod T == phase; below T
 
   bool operator==(const PlannedGroup&) const = default;
 };
@@ -30,8 +31,10 @@ struct Plan {
   bool operator==(const Plan&) const = default;
 };
 
-/// Whether the group takes part in the iteration. REQUIRES iteration >= 1.
-///   residue:  (N - g) mod T == j mod T        together:  j mod T == 0
+/// Gives each group its phase: by policy.phase and policy.period (ps/phases.hpp).
+void set_phases(Plan& plan);
+
+/// Whether the group takes part in the iteration: j mod T is its phase. REQUIRES iteration >= 1.
 bool due(const Plan& plan, GroupId group, Iteration iteration);
 
 /// Groups due in an iteration, in group order.

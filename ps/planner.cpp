@@ -17,7 +17,7 @@ namespace {
 constexpr std::array<std::string_view, 5> columns{
     "name", "params", "bytes", "t_fwd_us", "t_bwd_us"};
 constexpr std::string_view header_line = "name,params,bytes,t_fwd_us,t_bwd_us";
-constexpr double microseconds_max = 1e12;
+constexpr double microseconds_max = 3.6e9;  // an hour: the sum over all layers stays a Duration
 
 Plan assemble(
     std::span<const LayerProfile> layers,
@@ -30,8 +30,9 @@ Plan assemble(
   const std::vector<SlotWindow> slots =
       paper_slots(group_timeline(layers, groups), policy.period, policy.workers);
   for (std::size_t group = 0; group < groups.size(); ++group) {
-    plan.groups.push_back({.range = groups[group], .slot = slots[group]});
+    plan.groups.push_back({.range = groups[group], .slot = slots[group], .phase = 0});
   }
+  set_phases(plan);
   return plan;
 }
 

@@ -17,11 +17,13 @@ struct PlanRequest {
 };
 
 /// Version 1 from iteration 1. Groups depend on bytes and grouping.period alone, so that strategies
-/// can be compared on the same groups; slots on the times of the profile and the policy's period.
+/// can be compared on the same groups, unless the planner is one that needs the link: then on times
+/// and phases too. Slots depend on the times of the profile and the policy's period.
 /// REQUIRES what group_layers requires, and a policy from resolve().
 Plan make_plan(const PlanRequest& request);
 
-/// The same groups under another policy: what a change of T, alpha, beta, K or admission gives.
+/// The same groups under another policy, with phases and slots of their own: what a change of T,
+/// alpha, beta, K or admission gives.
 /// `layers` as in make_plan. The version is the next one; the first iteration is still the current
 /// plan's: whoever commits the plan sets it.
 Plan replan(

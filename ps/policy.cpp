@@ -73,7 +73,7 @@ SyncPolicy fill_in(const PolicyRequest& request) {
   SyncPolicy policy{
       .strategy = request.strategy,
       .rule = request.rule,
-      .phase = request.strategy == Strategy::interleaved ? PhaseRule::residue : PhaseRule::together,
+      .phase = request.strategy == Strategy::interleaved ? request.phase : PhaseRule::together,
       .period = request.period,
       .workers = request.workers,
       .alpha = 1.0,
@@ -189,6 +189,12 @@ Result<void> check_stability(const PolicyRequest& request, PolicyVerdict& verdic
 }
 
 void warn_about_ignored(const PolicyRequest& request, std::vector<std::string>& warnings) {
+  if (request.strategy != Strategy::interleaved && request.phase != PhaseRule::residue) {
+    warnings.push_back(fmt::format(
+        "sync.phases = \"{}\" has no effect with strategy {}: all groups are exchanged together",
+        to_string(request.phase),
+        to_string(request.strategy)));
+  }
   if (request.strategy != Strategy::bsp) return;
   if (request.period != 1 && request.period != PolicyRequest{}.period) {
     warnings.push_back(fmt::format(
@@ -271,6 +277,10 @@ std::string_view to_string(PhaseRule phase) {
       return "residue";
     case PhaseRule::together:
       return "together";
+    case PhaseRule::contiguous:
+      return "contiguous";
+    case PhaseRule::level:
+      return "level";
   }
   CHECK(false, "no such phase rule", static_cast<int>(phase));
   return {};
@@ -289,6 +299,11 @@ std::optional<UpdateRule> parse_update_rule(std::string_view text) {
 std::optional<Admission> parse_admission(std::string_view text) {
   return parse_name(
       text, {Admission::none, Admission::slots, Admission::grants, Admission::slots_grants});
+}
+
+std::optional<PhaseRule> parse_phase_rule(std::string_view text) {
+  return parse_name(
+      text, {PhaseRule::residue, PhaseRule::together, PhaseRule::contiguous, PhaseRule::level});
 }
 
 Result<PolicyVerdict> resolve(const PolicyRequest& request) {

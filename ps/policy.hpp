@@ -37,9 +37,8 @@ constexpr bool has_turns(Admission admission) {
   return admission == Admission::grants || admission == Admission::slots_grants;
 }
 
-/// In which iterations a group takes part. residue: (N - g) mod T == j mod T. together: all groups
-/// when j mod T == 0.
-enum class PhaseRule : std::uint8_t { residue, together };
+/// In which iterations of a period a group takes part; ps/phases.hpp says how each rule chooses.
+enum class PhaseRule : std::uint8_t { residue, together, contiguous, level };
 
 std::string_view to_string(Strategy strategy);
 std::string_view to_string(UpdateRule rule);
@@ -48,11 +47,13 @@ std::string_view to_string(PhaseRule phase);
 std::optional<Strategy> parse_strategy(std::string_view text);
 std::optional<UpdateRule> parse_update_rule(std::string_view text);
 std::optional<Admission> parse_admission(std::string_view text);
+std::optional<PhaseRule> parse_phase_rule(std::string_view text);
 
 /// What a user may set; empty optionals are derived by resolve().
 struct PolicyRequest {
   Strategy strategy = Strategy::interleaved;
   UpdateRule rule = UpdateRule::old_center;
+  PhaseRule phase = PhaseRule::residue;            ///< with strategy interleaved
   std::uint32_t period = 3;                        ///< T
   std::uint32_t workers = 1;                       ///< K
   std::optional<double> alpha = std::nullopt;      ///< default beta / max(K, 2)

@@ -73,6 +73,7 @@ void write(wire::Plan::Builder out, const Plan& in) {
     groups[i].setCurrentNs(group.slot.current.count());
     groups[i].setWindowNs(group.slot.window.count());
     groups[i].setSlotNs(group.slot.slot.count());
+    groups[i].setPhase(group.phase);
   }
 }
 

@@ -69,13 +69,36 @@ Heartbeat read(wire::Heartbeat::Reader in) {
       .retransmissions = in.getRetransmissions()};
 }
 
+/// A time of a plan: what a worker adds up from such times must stay a Duration.
+Duration read_plan_time(std::int64_t ns, const char* field) {
+  constexpr std::int64_t ns_max = std::int64_t{1} << 57;  // four years
+  if (ns < 0 || ns > ns_max) {
+    throw Malformed{fmt::format("{} of a group is {}, not from 0 to {}", field, ns, ns_max)};
+  }
+  return Duration{ns};
+}
+
 PlannedGroup read(wire::Group::Reader in) {
   return {
       .range = {{in.getLayerBegin(), in.getLayerEnd()}, in.getBytes()},
-      .slot = {
-          .current = Duration{in.getCurrentNs()},
-          .window = Duration{in.getWindowNs()},
-          .slot = Duration{in.getSlotNs()}}};
+      .slot =
+          {.current = read_plan_time(in.getCurrentNs(), "currentNs"),
+           .window = read_plan_time(in.getWindowNs(), "windowNs"),
+           .slot = read_plan_time(in.getSlotNs(), "slotNs")},
+      .phase = in.getPhase()};
+}
+
+/// What the due table and the slots go by.
+void check_groups(const Plan& plan) {
+  for (const PlannedGroup& group : plan.groups) {
+    if (group.phase >= plan.policy.period) {
+      throw Malformed{fmt::format(
+          "a group's phase is {}, not below the period {}", group.phase, plan.policy.period)};
+    }
+    if (group.slot.slot > group.slot.window / plan.policy.workers) {
+      throw Malformed{"a group's slots are longer than its window"};
+    }
+  }
 }
 
 Plan read(wire::Plan::Reader in) {
@@ -84,7 +107,7 @@ Plan read(wire::Plan::Reader in) {
   plan.first_iteration = Iteration(in.getFirstIteration());
   plan.policy.strategy = read_enum(in.getStrategy(), Strategy::bsp, "strategy");
   plan.policy.rule = read_enum(in.getRule(), UpdateRule::post_step, "rule");
-  plan.policy.phase = read_enum(in.getPhase(), PhaseRule::together, "phase");
+  plan.policy.phase = read_enum(in.getPhase(), PhaseRule::level, "phase");
   plan.admission = read_enum(in.getAdmission(), Admission::slots_grants, "admission");
   plan.policy.period = in.getPeriod();
   plan.policy.workers = in.getWorkers();
@@ -95,6 +118,7 @@ Plan read(wire::Plan::Reader in) {
   if (plan.policy.period < 1 || plan.policy.workers < 1 || plan.groups.empty()) {
     throw Malformed{"a plan without period, workers or groups"};
   }
+  check_groups(plan);
   return plan;
 }
 

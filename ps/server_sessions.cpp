@@ -117,15 +117,15 @@ void Server::detach(WorkerId worker, Session& session, const std::string& reason
 }
 
 void Server::profiled(WorkerId worker, const Profile& profile) {
-  const auto positive = [](Duration duration) {
-    return duration.count() >= 0;
+  const auto possible = [](Duration duration) {
+    return duration >= Duration{0} && duration <= 3600s;
   };
   if (started() || profile.forward.size() != options_.layers.size() ||
       profile.backward.size() != options_.layers.size() ||
-      !std::all_of(profile.forward.begin(), profile.forward.end(), positive) ||
-      !std::all_of(profile.backward.begin(), profile.backward.end(), positive)) {
+      !std::all_of(profile.forward.begin(), profile.forward.end(), possible) ||
+      !std::all_of(profile.backward.begin(), profile.backward.end(), possible)) {
     sessions_.at(worker)->post(Refuse{fmt::format(
-        "a profile of {} layers with times >= 0 is expected, once, before the start",
+        "a profile of {} layers with times from 0 to an hour is expected, once, before the start",
         options_.layers.size())});
     sessions_.at(worker)->finish();
     return;

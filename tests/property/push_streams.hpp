@@ -60,6 +60,7 @@ inline Plan make_plan(const Scenario& scenario) {
   plan.policy.period = scenario.period;
   plan.policy.workers = scenario.workers;
   plan.groups.resize(scenario.group_floats.size());
+  set_phases(plan);
   return plan;
 }
 

@@ -42,18 +42,24 @@ GroupingOptions pick_grouping() {
       .period = pick(1, 6)};
 }
 
-Plan pick_plan(std::uint32_t period) {
+PhaseRule pick_phase_rule() {
+  return *rc::gen::element(
+      PhaseRule::residue, PhaseRule::together, PhaseRule::contiguous, PhaseRule::level);
+}
+
+Plan pick_plan(std::uint32_t period, PhaseRule phase = PhaseRule::residue) {
   PlanRequest request;
   request.layers = pick_layers();
   request.policy.period = period;
   request.policy.workers = pick(1, 9);
+  request.policy.phase = phase;
   request.grouping = pick_grouping();
   return make_plan(request);
 }
 
 RC_GTEST_PROP(ScheduleProperty, due_sets_of_one_period_cover_every_group_exactly_once, ()) {
   const std::uint32_t period = pick(1, 40);
-  const Plan plan = pick_plan(period);
+  const Plan plan = pick_plan(period, pick_phase_rule());
   const std::uint32_t begin = pick(1, 1000);
   std::vector<int> times(plan.groups.size(), 0);
   for (std::uint32_t offset = 0; offset < period; ++offset) {
@@ -75,7 +81,8 @@ RC_GTEST_PROP(ScheduleProperty, due_sets_of_one_iteration_are_a_period_apart, ()
 
 RC_GTEST_PROP(ScheduleProperty, next_due_is_the_first_iteration_in_which_a_group_is_due, ()) {
   Plan plan = pick_plan(pick(1, 12));
-  plan.policy.phase = *rc::gen::element(PhaseRule::residue, PhaseRule::together);
+  plan.policy.phase = pick_phase_rule();
+  set_phases(plan);
   const GroupId group(pick(0, static_cast<std::uint32_t>(plan.groups.size()) - 1));
   Iteration expected(pick(1, 1000));
   const Iteration next = next_due(plan, group, expected);
@@ -85,7 +92,7 @@ RC_GTEST_PROP(ScheduleProperty, next_due_is_the_first_iteration_in_which_a_group
 }
 
 RC_GTEST_PROP(ScheduleProperty, push_bytes_are_the_bytes_of_all_groups_due, ()) {
-  const Plan plan = pick_plan(pick(1, 12));
+  const Plan plan = pick_plan(pick(1, 12), pick_phase_rule());
   const std::uint64_t first = pick(1, 50);
   const std::uint64_t last = pick(1, 80);
   std::uint64_t expected = 0;
@@ -200,6 +207,8 @@ RC_GTEST_PROP(ScheduleProperty, no_group_is_forgotten_around_a_change_of_period,
   Plan second = first;
   second.version = PlanVersion(2);
   second.policy.period = pick(1, 10);
+  second.policy.phase = pick_phase_rule();
+  set_phases(second);
   second.first_iteration = Iteration(pick(1, 60));
   PlanHistory history;
   history.add(first);

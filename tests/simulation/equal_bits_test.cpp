@@ -1,6 +1,7 @@
 #include <cstdint>
 #include <functional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include <gtest/gtest.h>
@@ -66,7 +67,7 @@ class EqualBits : public testing::TestWithParam<Sync> {
 
   /// The same config and one thing changed that must not matter.
   void expect_same(
-      const std::function<void(Config&, SimulationOptions&)>& change, const char* what) {
+      const std::function<void(Config&, SimulationOptions&)>& change, std::string_view what) {
     Config config = config_of(GetParam());
     SimulationOptions options;
     change(config, options);

@@ -19,6 +19,7 @@ Plan example_plan() {
        .slot = {.current = 4ms, .window = 16ms, .slot = 4ms}},
       {.range = {.layers = {.begin = 0, .end = 2}, .bytes = 128},
        .slot = {.current = 8ms, .window = 20ms, .slot = 5ms}}};
+  set_phases(plan);
   return plan;
 }
 

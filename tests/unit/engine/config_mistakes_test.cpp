@@ -74,7 +74,8 @@ TEST(Config, finds_a_key_that_stands_in_the_wrong_table) {
       "c.toml:8:1: sync.lr: unknown key; did you mean optimizer.lr?");
   EXPECT_EQ(
       mistake("[sync]\nqwertyuiop = 1\n"),
-      "c.toml:8:1: sync.qwertyuiop: unknown key; [sync] has: strategy, rule, period, alpha, beta, "
+      "c.toml:8:1: sync.qwertyuiop: unknown key; [sync] has: strategy, rule, phases, period, "
+      "alpha, beta, "
       "curvature, final_round");
 }
 

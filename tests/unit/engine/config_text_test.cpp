@@ -56,6 +56,7 @@ std::map<std::string, std::string> other_values() {
       {"optimizer.step_factor", "0.3333333333333333"},
       {"sync.strategy", R"("easgd")"},
       {"sync.rule", R"("post_step")"},
+      {"sync.phases", R"("level")"},
       {"sync.period", "4"},
       {"sync.alpha", "0.1"},
       {"sync.beta", "0.7"},
@@ -67,6 +68,8 @@ std::map<std::string, std::string> other_values() {
       {"groups.first_bytes_max", "9223372036854775807"},
       {"slots.admission", R"("none")"},
       {"slots.profile_iterations", "6"},
+      {"link.rate_bits_per_second", "25e9"},
+      {"link.start_us", "7.5"},
       {"cluster.workers", "5"},
       {"cluster.ps", R"("[::1]:7000")"},
       {"cluster.listen", R"("0.0.0.0:7000")"},
@@ -104,6 +107,7 @@ void expect_equal(const Config& left, const Config& right) {
   EXPECT_EQ(left.sync, right.sync);
   EXPECT_EQ(left.groups, right.groups);
   EXPECT_EQ(left.slots, right.slots);
+  EXPECT_EQ(left.link, right.link);
   EXPECT_EQ(left.cluster, right.cluster);
   EXPECT_EQ(left.http, right.http);
   EXPECT_EQ(left.wire, right.wire);

@@ -193,6 +193,7 @@ TEST(PlanText, shows_each_group_with_its_window) {
        .slot = {.current = 2ms, .window = 4ms, .slot = 1ms}},
       {.range = {.layers = {.begin = 0, .end = 1}, .bytes = 100},
        .slot = {.current = 6ms, .window = 2ms, .slot = 500us}}};
+  set_phases(plan);
   const std::vector<LayerProfile> layers{{.name = "conv1"}, {.name = "fc1"}, {.name = "fc2"}};
   const json value = json::parse(plan_json(plan, layers));
   EXPECT_EQ(value["groups"][0]["layers"], json({"fc1", "fc2"}));

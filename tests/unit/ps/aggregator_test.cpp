@@ -29,6 +29,7 @@ class AggregatorTest : public testing::Test {
     plan.policy.workers = workers;
     plan.policy.beta = 1.0;
     plan.groups.resize(3);
+    set_phases(plan);
     plans_.add(plan);
     const std::vector<ParameterInfo> parameters{
         {.name = "a", .shape = {8}, .layer = 0},

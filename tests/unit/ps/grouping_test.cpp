@@ -89,10 +89,50 @@ TEST(Grouping, by_count_makes_no_more_groups_than_layers_with_parameters) {
 
 TEST(Grouping, names_read_back) {
   for (const GroupPlanner planner :
-       {GroupPlanner::layerwise, GroupPlanner::all, GroupPlanner::bytes, GroupPlanner::count}) {
+       {GroupPlanner::layerwise,
+        GroupPlanner::all,
+        GroupPlanner::bytes,
+        GroupPlanner::count,
+        GroupPlanner::mg_wfbp,
+        GroupPlanner::optimal}) {
     EXPECT_EQ(parse_group_planner(to_string(planner)), planner);
   }
   EXPECT_EQ(parse_group_planner("layer"), std::nullopt);
+}
+
+/// Forward order; times in ms.
+std::vector<LayerProfile> timed_layers() {
+  std::vector<LayerProfile> layers = layers_of({8, 24, 0, 4, 0, 4, 16});
+  const std::vector<int> backward{2, 3, 1, 1, 0, 1, 2};
+  for (std::size_t layer = 0; layer < layers.size(); ++layer)
+    layers[layer].backward = backward[layer] * 1ms;
+  return layers;
+}
+
+constexpr LinkCost link_of_the_example{.start = 2ms, .seconds_per_byte = 0.125e-3};
+
+TEST(Grouping, by_time_keeps_layers_without_parameters_with_the_layer_before) {
+  const Groups expected{range(3, 7, 24), range(0, 3, 32)};
+  for (const GroupPlanner planner : {GroupPlanner::mg_wfbp, GroupPlanner::optimal}) {
+    EXPECT_EQ(
+        group_layers(
+            timed_layers(), {.planner = planner, .period = 1, .link = link_of_the_example}),
+        expected)
+        << to_string(planner);
+  }
+}
+
+TEST(Grouping, by_time_is_exact_when_all_groups_share_an_iteration) {
+  const GroupingOptions alone{
+      .planner = GroupPlanner::optimal, .period = 1, .link = link_of_the_example};
+  GroupingOptions together = alone;
+  together.period = 5;
+  together.phases = PhaseRule::together;
+  EXPECT_EQ(group_layers(timed_layers(), together), group_layers(timed_layers(), alone));
+}
+
+TEST(GroupingDeathTest, by_time_needs_the_link) {
+  EXPECT_DEATH(group_layers(timed_layers(), {.planner = GroupPlanner::mg_wfbp}), "without a link");
 }
 
 TEST(GroupingDeathTest, needs_a_layer_with_parameters) {

@@ -18,6 +18,7 @@ Plan plan_of(std::size_t groups, std::uint32_t period, PhaseRule phase = PhaseRu
         {.range = {.layers = {.begin = begin, .end = begin + 1}, .bytes = 100 * (group + 1)},
          .slot = {}});
   }
+  set_phases(plan);
   return plan;
 }
 
@@ -69,6 +70,18 @@ TEST(Plan, takes_all_groups_together_at_the_end_of_a_period) {
   EXPECT_EQ(due_in(plan, 3), Due{});
   EXPECT_EQ(due_in(plan, 4), (Due{0, 1, 2}));
   EXPECT_EQ(due_in(plan, 8), (Due{0, 1, 2}));
+}
+
+TEST(Plan, goes_by_the_phase_of_each_group) {
+  Plan plan = plan_of(3, 4);
+  plan.groups[0].phase = 0;
+  plan.groups[1].phase = 2;
+  plan.groups[2].phase = 2;
+  EXPECT_EQ(due_in(plan, 2), (Due{1, 2}));
+  EXPECT_EQ(due_in(plan, 3), Due{});
+  EXPECT_EQ(due_in(plan, 4), (Due{0}));
+  EXPECT_EQ(next_due(plan, GroupId(0), Iteration(5)), Iteration(8));
+  EXPECT_EQ(planned_push_bytes(plan, Iteration(1), Iteration(8)), 2 * (100U + 200U + 300U));
 }
 
 TEST(Plan, tells_when_a_group_is_due_next) {
@@ -127,6 +140,9 @@ TEST(PlanHistoryDeathTest, refuses_versions_and_iterations_that_go_back) {
   EXPECT_DEATH(history.add(version_of(plan_of(9, 3), 3, 9)), "predecessor");
   EXPECT_DEATH(history.at(Iteration(9)), "no plan");
   EXPECT_DEATH(history.add(version_of(plan_of(0, 3), 3, 20)), "no groups");
+  Plan late = plan_of(9, 3);
+  late.groups[4].phase = 3;
+  EXPECT_DEATH(history.add(version_of(late, 3, 20)), "phase");
 }
 
 TEST(PlanDeathTest, refuses_iteration_zero_and_unknown_groups) {

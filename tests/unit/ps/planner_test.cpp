@@ -152,8 +152,8 @@ TEST(ProfileCsv, names_line_and_column_of_what_is_wrong) {
       {.text = "a,1,4,1us,1", .detail = "p.csv:1:7: t_fwd_us = 1us is not a number"},
       {.text = "a,1,4,1, 1", .detail = "p.csv:1:9: t_bwd_us =  1 is not a number"},
       {.text = "a,1,4,nan,1", .detail = "p.csv:1:7: t_fwd_us = nan is not a number"},
-      {.text = "a,1,4,inf,1", .detail = "p.csv:1:7: t_fwd_us = inf is above 1000000000000"},
-      {.text = "a,1,4,1,1e400", .detail = "p.csv:1:9: t_bwd_us = 1e400 is above 1000000000000"},
+      {.text = "a,1,4,inf,1", .detail = "p.csv:1:7: t_fwd_us = inf is above 3600000000"},
+      {.text = "a,1,4,1,1e400", .detail = "p.csv:1:9: t_bwd_us = 1e400 is above 3600000000"},
       {.text = "a,1,4,1,1,9", .detail = "p.csv:1:10: more than 5 fields"},
       {.text = "a,1,0,1,1", .detail = "p.csv:1:5: 1 parameters in 0 bytes cannot be"},
       {.text = "a,0,4,1,1", .detail = "p.csv:1:5: 0 parameters in 4 bytes cannot be"}};

@@ -102,6 +102,17 @@ TEST(Policy, puts_easgd_into_one_phase) {
   EXPECT_EQ(accept({.strategy = Strategy::easgd, .workers = 4}).policy.phase, PhaseRule::together);
 }
 
+TEST(Policy, takes_the_phases_that_are_asked_for_under_interleaved_alone) {
+  const PolicyVerdict level = accept({.phase = PhaseRule::level, .workers = 4});
+  EXPECT_EQ(level.policy.phase, PhaseRule::level);
+  EXPECT_THAT(level.warnings, IsEmpty());
+  const PolicyVerdict easgd =
+      accept({.strategy = Strategy::easgd, .phase = PhaseRule::level, .workers = 4});
+  EXPECT_EQ(easgd.policy.phase, PhaseRule::together);
+  ASSERT_EQ(easgd.warnings.size(), 1U);
+  EXPECT_THAT(easgd.warnings[0], HasSubstr("sync.phases = \"level\" has no effect"));
+}
+
 TEST(Policy, refuses_values_out_of_range_by_name) {
   constexpr double nan = std::numeric_limits<double>::quiet_NaN();
   constexpr double infinity = std::numeric_limits<double>::infinity();
@@ -204,8 +215,11 @@ TEST(Policy, names_read_back) {
   EXPECT_EQ(parse_admission("slots"), Admission::slots);
   EXPECT_EQ(parse_admission("Slots"), std::nullopt);
   EXPECT_EQ(parse_strategy(""), std::nullopt);
-  EXPECT_EQ(to_string(PhaseRule::residue), "residue");
-  EXPECT_EQ(to_string(PhaseRule::together), "together");
+  for (const PhaseRule phase :
+       {PhaseRule::residue, PhaseRule::together, PhaseRule::contiguous, PhaseRule::level}) {
+    EXPECT_EQ(parse_phase_rule(to_string(phase)), phase);
+  }
+  EXPECT_EQ(parse_phase_rule("levels"), std::nullopt);
 }
 
 }  // namespace

@@ -109,7 +109,8 @@ TEST(Protocol, carries_every_strategy_rule_phase_and_admission) {
        {Strategy::interleaved, Strategy::easgd, Strategy::local_sgd, Strategy::bsp}) {
     for (const UpdateRule rule :
          {UpdateRule::old_center, UpdateRule::fresh_center, UpdateRule::post_step}) {
-      for (const PhaseRule phase : {PhaseRule::residue, PhaseRule::together}) {
+      for (const PhaseRule phase :
+           {PhaseRule::residue, PhaseRule::together, PhaseRule::contiguous, PhaseRule::level}) {
         for (const Admission admission :
              {Admission::none, Admission::slots, Admission::grants, Admission::slots_grants}) {
           Plan plan = example_plan();
@@ -282,11 +283,26 @@ TEST(Protocol, refuses_values_that_no_enumeration_has) {
   plan.policy.rule = UpdateRule{3};
   EXPECT_THAT(refusal(Begin{.plans = {plan}}), HasSubstr("rule has no value 3"));
   plan = example_plan();
-  plan.policy.phase = PhaseRule{2};
-  EXPECT_THAT(refusal(Begin{.plans = {plan}}), HasSubstr("phase has no value 2"));
+  plan.policy.phase = PhaseRule{4};
+  EXPECT_THAT(refusal(Begin{.plans = {plan}}), HasSubstr("phase has no value 4"));
   plan = example_plan();
   plan.admission = Admission{255};
   EXPECT_THAT(refusal(Begin{.plans = {plan}}), HasSubstr("admission has no value 255"));
+}
+
+TEST(Protocol, refuses_groups_that_are_never_due_and_slots_that_cannot_be) {
+  Plan plan = example_plan();
+  plan.groups[1].phase = 3;
+  EXPECT_THAT(refusal(Begin{.plans = {plan}}), HasSubstr("phase is 3, not below the period 3"));
+  plan = example_plan();
+  plan.groups[0].slot.current = -1ns;
+  EXPECT_THAT(refusal(Begin{.plans = {plan}}), HasSubstr("currentNs of a group is -1"));
+  plan = example_plan();
+  plan.groups[0].slot.window = Duration::max();
+  EXPECT_THAT(refusal(Begin{.plans = {plan}}), HasSubstr("windowNs of a group is"));
+  plan = example_plan();
+  plan.groups[0].slot.slot += 1ns;
+  EXPECT_THAT(refusal(Begin{.plans = {plan}}), HasSubstr("slots are longer than its window"));
 }
 
 TEST(Protocol, refuses_texts_and_lists_that_are_too_long) {
