@@ -15,6 +15,12 @@ namespace stagger {
 ExitCode evaluate_model(const EvaluateCommand& command) {
   constexpr std::size_t batch_max = 250;
   const Config config = load_config(command.common.config_path, command.common.overrides);
+  if (config.backend.kind == BackendKind::replay) {
+    throw ConfigError(
+        command.common.config_path +
+        ": backend.name is \"replay\": a replayed run computes no model, so there is nothing to "
+        "evaluate");
+  }
   Role role("evaluate", config.job.seed);
   const Dataset test = load_test_data(role.host().storage, config);
   auto model = build_model(config, test, batch_max);

@@ -13,13 +13,12 @@
 #include "engine/role.hpp"
 #include "engine/run_files.hpp"
 #include "engine/safetensors.hpp"
+#include "engine/workload.hpp"
 #include "net/real/http_server.hpp"
 
 namespace stagger {
 
 namespace {
-
-constexpr std::size_t evaluation_batch = 250;
 
 /// The process of `stagger ps`: server, HTTP, progress, and what a run leaves on disk.
 class PsProcess {
@@ -29,14 +28,13 @@ class PsProcess {
         config_(std::move(config)),
         json_(json),
         files_(role.host().storage, run_directory(config_)),
-        test_data_(load_test_data(role.host().storage, config_)),
-        model_(prepare_model()),
+        workload_(load_workload(role.host().storage, config_, DataNeed::train_and_test)),
         server_metrics_(registry_),
         worker_metrics_(registry_),
         server_(
             role.host(),
-            server_options(config_, *model_, last_),
-            initial_center(*model_, config_.job.seed),
+            server_options(config_, workload_->architecture(), workload_->last_iteration()),
+            initial_center(workload_->architecture(), config_.job.seed),
             server_metrics_,
             worker_metrics_),
         control_(server_, registry_, role.host().clock) {}
@@ -48,7 +46,7 @@ class PsProcess {
     }
     open();
     if (http_) role_.scope().spawn("http", http_->serve());
-    role_.scope().spawn("progress", show_progress(role_.host().clock, server_, json_));
+    role_.scope().spawn("progress", show_progress(role_.host().clock, server_, progress_options()));
     std::exception_ptr failure;
     try {
       co_await server_.run();
@@ -64,10 +62,8 @@ class PsProcess {
   void stop() { role_.scope().spawn("stop", stop_within_limit()); }
 
  private:
-  std::unique_ptr<Model> prepare_model() {
-    const Dataset train = load_train_data(role_.host().storage, config_);
-    last_ = last_iteration(config_, batch_order(config_, train));
-    return build_model(config_, train, evaluation_batch);
+  ProgressOptions progress_options() const {
+    return {.quiet = json_, .loss = config_.backend.kind != BackendKind::replay};
   }
 
   void open() {
@@ -114,7 +110,7 @@ class PsProcess {
     RunFacts facts;
     facts.server = &server_;
     facts.parameters_sha256 = parameters_sha256(center);
-    facts.evaluation = evaluate(*model_, evaluation_batch, center, test_data_);
+    facts.evaluation = workload_->evaluate(center);
     if (const auto verdict = resolve(server_.options().policy)) {
       facts.effective_learning_rate_share = verdict->effective_learning_rate_share;
     }
@@ -124,7 +120,7 @@ class PsProcess {
         encode_safetensors(
             center,
             {{"job", config_.job.name},
-             {"model", model_->name()},
+             {"model", workload_->architecture().name()},
              {"iteration", std::to_string(server_.status().iteration.value())}}));
     files_.write("plan.json", plan_json(server_.plans().latest(), server_.options().layers));
     files_.write("report.json", report);
@@ -140,9 +136,7 @@ class PsProcess {
   Config config_;
   bool json_;
   RunFiles files_;
-  Iteration last_;
-  Dataset test_data_;
-  std::unique_ptr<Model> model_;
+  std::unique_ptr<Workload> workload_;
   Registry registry_;
   ServerMetrics server_metrics_;
   WorkerMetrics worker_metrics_;

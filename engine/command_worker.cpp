@@ -2,10 +2,10 @@
 #include <utility>
 
 #include "engine/commands.hpp"
-#include "engine/compute_backend.hpp"
 #include "engine/job.hpp"
 #include "engine/role.hpp"
 #include "engine/worker.hpp"
+#include "engine/workload.hpp"
 
 namespace stagger {
 
@@ -28,14 +28,13 @@ ExitCode run_worker(const WorkerCommand& command) {
         std::to_string(config.cluster.workers - 1));
   }
   const std::string name = command.rank < 0 ? "worker" : "worker/" + std::to_string(command.rank);
-  Role role(name, config.job.seed + static_cast<std::uint64_t>(command.rank + 1));
-  const Dataset train = load_train_data(role.host().storage, config);
-  auto model = build_model(config, train, config.data.batch);
-  BatchOrder order = batch_order(config, train);
-  const Iteration last = last_iteration(config, order);
-  const WorkerOptions options = worker_options(config, *model, last, command.rank);
-  ComputeBackend backend(std::move(model), train, std::move(order), ComputeBackend::Options{});
-  Worker worker(role.host(), options, backend);
+  const Pace pace = config.backend.kind == BackendKind::replay ? Pace::nominal : Pace::own;
+  Role role(name, config.job.seed + static_cast<std::uint64_t>(command.rank + 1), pace);
+  const auto workload = load_workload(role.host().storage, config, DataNeed::train);
+  const WorkerOptions options =
+      worker_options(config, workload->architecture(), workload->last_iteration(), command.rank);
+  const auto backend = workload->make_backend({});
+  Worker worker(role.host(), options, *backend);
   role.run(worker.run(), [&worker, &role] {
     if (worker.started()) {
       worker.leave("signal");

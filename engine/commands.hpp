@@ -30,6 +30,11 @@ struct PlanCommand {
   std::optional<std::string> profile_path;  ///< layer times from a CSV file
 };
 
+struct ProfileCommand {
+  CommonOptions common;
+  std::optional<std::string> out_path;  ///< default: standard output
+};
+
 struct EvaluateCommand {
   CommonOptions common;
   std::optional<std::string> model_path;  ///< default: the run's model.safetensors
@@ -52,6 +57,7 @@ ExitCode run_ps(const CommonOptions& options);
 ExitCode run_worker(const WorkerCommand& command);
 
 ExitCode show_plan(const PlanCommand& command);
+ExitCode write_profile(const ProfileCommand& command);
 ExitCode evaluate_model(const EvaluateCommand& command);
 ExitCode run_simulation(const SimulateCommand& command);
 

@@ -40,6 +40,22 @@ struct DataConfig {                                                  // [data]
   bool operator==(const DataConfig&) const = default;
 };
 
+enum class BackendKind { cpu, replay };
+
+constexpr std::string_view to_string(BackendKind kind) {
+  return kind == BackendKind::cpu ? "cpu" : "replay";
+}
+
+struct BackendConfig {                   // [backend]
+  BackendKind kind = BackendKind::cpu;   ///< `name`
+  std::string profile;                   ///< replay: a shipped profile's name, or a CSV's path
+  double time_scale = 1.0;               ///< replay: its times are multiplied by this …
+  double bytes_scale = 1.0;              ///< … and its sizes by this
+  std::optional<double> backward_ratio;  ///< backward over forward; none: as the profile says
+  double jitter = 0.0;                   ///< computing takes up to this share longer, at random
+  bool operator==(const BackendConfig&) const = default;
+};
+
 struct OptimizerConfig {  // [optimizer]
   double lr = 0.05;
   double momentum = 0.0;
@@ -116,6 +132,7 @@ struct Config {
   JobConfig job;
   ModelSpec model;  // [model]: name, hidden (input comes from the data)
   DataConfig data;
+  BackendConfig backend;
   OptimizerConfig optimizer;
   SyncConfig sync;
   GroupsConfig groups;

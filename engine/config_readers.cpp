@@ -137,6 +137,10 @@ Problem check_path(const std::string& path) {
   return std::nullopt;
 }
 
+Problem check_optional_path(const std::string& path) {
+  return path.empty() ? std::nullopt : check_path(path);
+}
+
 Problem check_job_name(const std::string& name) {
   constexpr std::string_view allowed =
       "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-";

@@ -52,6 +52,9 @@ Problem read_sizes(const ConfigValue& value, std::vector<std::size_t>& parsed);
 
 Problem check_path(const std::string& path);
 
+/// The same, or empty for none.
+Problem check_optional_path(const std::string& path);
+
 /// A job's name becomes a directory and travels in messages and metrics.
 Problem check_job_name(const std::string& name);
 

@@ -184,10 +184,10 @@ Fields job_fields() {
 Fields data_fields() {
   const auto section = &Config::data;
   return {
-      text(at("data.train_images", section, &DataConfig::train_images), check_path),
-      text(at("data.train_labels", section, &DataConfig::train_labels), check_path),
-      text(at("data.test_images", section, &DataConfig::test_images), check_path),
-      text(at("data.test_labels", section, &DataConfig::test_labels), check_path),
+      text(at("data.train_images", section, &DataConfig::train_images), check_optional_path),
+      text(at("data.train_labels", section, &DataConfig::train_labels), check_optional_path),
+      text(at("data.test_images", section, &DataConfig::test_images), check_optional_path),
+      text(at("data.test_labels", section, &DataConfig::test_labels), check_optional_path),
       integer(at("data.classes", section, &DataConfig::classes), 2, 256),
       integer(at("data.batch", section, &DataConfig::batch), 1, 1'000'000),
       integer(at("data.train_samples", section, &DataConfig::train_samples), 0),
@@ -195,6 +195,24 @@ Fields data_fields() {
       flag(at("data.keep_last", section, &DataConfig::keep_last)),
       number(at("data.mean", section, &DataConfig::mean), {.low = -infinite}),
       number(at("data.deviation", section, &DataConfig::deviation), {.above_low = true}),
+  };
+}
+
+Fields backend_fields() {
+  constexpr double scale_max = 1000.0;
+  const Range scale{.high = scale_max, .above_low = true};
+  const auto section = &Config::backend;
+  return {
+      choice(
+          at("backend.name", section, &BackendConfig::kind),
+          {BackendKind::cpu, BackendKind::replay}),
+      text(at("backend.profile", section, &BackendConfig::profile), check_optional_path),
+      number(at("backend.time_scale", section, &BackendConfig::time_scale), scale),
+      number(at("backend.bytes_scale", section, &BackendConfig::bytes_scale), scale),
+      number_or_auto(
+          at("backend.backward_ratio", section, &BackendConfig::backward_ratio),
+          {.high = scale_max}),
+      number(at("backend.jitter", section, &BackendConfig::jitter), {.high = scale_max}),
   };
 }
 
@@ -298,11 +316,12 @@ Fields machine_fields() {
   };
 }
 
-/// Paths are left out: machines may keep the same files in different places.
+/// Paths are left out: machines may keep the same files in different places. A replayed profile's
+/// sizes are compared as the model's schema; its times may differ.
 bool changes_results(std::string_view key) {
   constexpr std::array<std::string_view, 5> tables{
       "model.", "optimizer.", "sync.", "groups.", "link."};
-  constexpr std::array<std::string_view, 12> keys{
+  constexpr std::array<std::string_view, 14> keys{
       "job.seed",
       "job.epochs",
       "job.iterations",
@@ -313,6 +332,8 @@ bool changes_results(std::string_view key) {
       "data.test_samples",
       "data.mean",
       "data.deviation",
+      "backend.name",
+      "backend.bytes_scale",
       "cluster.workers",
       "wire.chunk_bytes"};
   return std::ranges::find(keys, key) != keys.end() ||
@@ -325,6 +346,7 @@ Fields make_fields() {
   for (Fields part :
        {job_fields(),
         data_fields(),
+        backend_fields(),
         optimizer_fields(),
         sync_fields(),
         group_and_slot_fields(),
@@ -337,52 +359,11 @@ Fields make_fields() {
   return all;
 }
 
-/// What asks for the link's cost while it is not known.
-std::optional<std::string> find_link_conflict(const Config& config) {
-  if (config.link.rate_bits_per_second) return std::nullopt;
-  const auto needs = [](std::string_view key, std::string_view value) {
-    return fmt::format(
-        "{}: \"{}\" goes by what the link costs, and link.rate_bits_per_second is \"auto\", not "
-        "known: give the rate of the PS's link, for example 1e9",
-        key,
-        value);
-  };
-  if (needs_link(config.groups.planner)) {
-    return needs("groups.planner", to_string(config.groups.planner));
-  }
-  return std::nullopt;
-}
-
 }  // namespace
 
 const std::vector<ConfigField>& config_fields() {
   static const Fields fields = make_fields();
   return fields;
-}
-
-std::optional<std::string> find_config_conflict(const Config& config) {
-  const TimeoutsConfig& timeouts = config.timeouts;
-  if (timeouts.worker <= 2 * timeouts.heartbeat) {
-    return fmt::format(
-        "timeouts.worker_s: must be above 2*timeouts.heartbeat_s, so that one lost heartbeat is "
-        "no death: {:g} > 2*{:g} does not hold",
-        to_seconds(timeouts.worker),
-        to_seconds(timeouts.heartbeat));
-  }
-  if (timeouts.warning >= timeouts.worker) {
-    return fmt::format(
-        "timeouts.warning_s: must be below timeouts.worker_s, so that a warning comes before the "
-        "worker is given up: {:g} < {:g} does not hold",
-        to_seconds(timeouts.warning),
-        to_seconds(timeouts.worker));
-  }
-  if (config.wire.early_bytes_max < config.wire.chunk_bytes) {
-    return fmt::format(
-        "wire.early_bytes_max: must hold one chunk: {} >= wire.chunk_bytes = {} does not hold",
-        config.wire.early_bytes_max,
-        config.wire.chunk_bytes);
-  }
-  return find_link_conflict(config);
 }
 
 }  // namespace stagger

@@ -55,8 +55,8 @@ std::unique_ptr<Model> build_model(
   return make_model(spec, batch_max);
 }
 
-Arena initial_center(const Model& model, std::uint64_t seed) {
-  Arena values(ArenaLayout(model.parameters(), {{0, model.layer_names().size()}}));
+Arena initial_center(const Architecture& architecture, std::uint64_t seed) {
+  Arena values(ArenaLayout(architecture.parameters(), {{0, architecture.layer_names().size()}}));
   initialize(values, seed);
   return values;
 }
@@ -93,9 +93,9 @@ LearningRateSchedule learning_rate_schedule(const Config& config, Iteration last
       .step_factor = config.optimizer.step_factor};
 }
 
-std::vector<LayerProfile> layer_sizes(const Model& model) {
+std::vector<LayerProfile> layer_sizes(const Architecture& architecture) {
   std::vector<LayerProfile> layers;
-  for (const std::string& name : model.layer_names()) {
+  for (const std::string& name : architecture.layer_names()) {
     layers.push_back(
         {.name = name,
          .parameters = 0,
@@ -103,19 +103,20 @@ std::vector<LayerProfile> layer_sizes(const Model& model) {
          .forward = Duration{0},
          .backward = Duration{0}});
   }
-  for (const ParameterInfo& parameter : model.parameters()) {
+  for (const ParameterInfo& parameter : architecture.parameters()) {
     layers[parameter.layer].parameters += parameter.size();
     layers[parameter.layer].bytes += parameter.size() * sizeof(float);
   }
   return layers;
 }
 
-ServerOptions server_options(const Config& config, const Model& model, Iteration last) {
+ServerOptions server_options(
+    const Config& config, const Architecture& architecture, Iteration last) {
   ServerOptions options;
   options.job = config.job.name;
   options.listen = config.cluster.listen.host.empty() ? config.cluster.ps : config.cluster.listen;
-  options.layers = layer_sizes(model);
-  options.schema_hash = schema_hash(model.parameters());
+  options.layers = layer_sizes(architecture);
+  options.schema_hash = schema_hash(architecture.parameters());
   options.settings = result_settings(config);
   options.policy = policy_request(config);
   options.grouping = grouping_options(config);
@@ -135,7 +136,7 @@ ServerOptions server_options(const Config& config, const Model& model, Iteration
 }
 
 WorkerOptions worker_options(
-    const Config& config, const Model& model, Iteration last, std::int32_t rank) {
+    const Config& config, const Architecture& architecture, Iteration last, std::int32_t rank) {
   WorkerOptions options;
   options.client.ps = config.cluster.ps;
   options.client.hello = {
@@ -143,8 +144,8 @@ WorkerOptions worker_options(
       .job = config.job.name,
       .rank = rank,
       .world = config.cluster.workers,
-      .schema_hash = schema_hash(model.parameters()),
-      .parameters = model.parameters(),
+      .schema_hash = schema_hash(architecture.parameters()),
+      .parameters = architecture.parameters(),
       .settings = result_settings(config)};
   options.client.chunk_bytes = config.wire.chunk_bytes;
   options.client.timeouts = config.timeouts;

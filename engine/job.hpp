@@ -36,7 +36,7 @@ std::unique_ptr<Model> build_model(
     const Config& config, const Dataset& data, std::size_t batch_max);
 
 /// The initial center: equal for all, from the job's seed.
-Arena initial_center(const Model& model, std::uint64_t seed);
+Arena initial_center(const Architecture& architecture, std::uint64_t seed);
 
 BatchOrder batch_order(const Config& config, const Dataset& train);
 
@@ -46,11 +46,12 @@ Iteration last_iteration(const Config& config, const BatchOrder& order);
 LearningRateSchedule learning_rate_schedule(const Config& config, Iteration last);
 
 /// Layers with names and sizes, without times.
-std::vector<LayerProfile> layer_sizes(const Model& model);
+std::vector<LayerProfile> layer_sizes(const Architecture& architecture);
 
-ServerOptions server_options(const Config& config, const Model& model, Iteration last);
+ServerOptions server_options(
+    const Config& config, const Architecture& architecture, Iteration last);
 WorkerOptions worker_options(
-    const Config& config, const Model& model, Iteration last, std::int32_t rank);
+    const Config& config, const Architecture& architecture, Iteration last, std::int32_t rank);
 
 /// "runs/quickstart".
 std::string run_directory(const Config& config);

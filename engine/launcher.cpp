@@ -10,6 +10,7 @@
 #include "engine/commands.hpp"
 #include "engine/job.hpp"
 #include "engine/role.hpp"
+#include "engine/workload.hpp"
 
 namespace stagger {
 
@@ -126,8 +127,7 @@ ExitCode run_job(const CommonOptions& options, const std::string& program) {
   const Config config = load_config(options.config_path, options.overrides);
   Role role("run", config.job.seed);
   // The roles read the data again; a mistake shows here once, before anything is written.
-  static_cast<void>(load_test_data(role.host().storage, config));
-  batch_order(config, load_train_data(role.host().storage, config));
+  static_cast<void>(load_workload(role.host().storage, config, DataNeed::train_and_test));
   if (!options.json) {
     fmt::print(
         "job {}: 1 PS, {} workers, {} with T={}; logs in {}/\n",

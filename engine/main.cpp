@@ -108,6 +108,7 @@ class CommandLine {
     add_run();
     add_roles();
     add_plan();
+    add_profile();
     add_evaluate();
     add_simulate();
   }
@@ -127,6 +128,7 @@ class CommandLine {
     if (*run_) return run_job(common_, program);
     if (*ps_) return run_ps(common_);
     if (*plan_) return show_plan({common_, optional(profile_path_)});
+    if (*profile_) return write_profile({common_, optional(out_path_)});
     if (*evaluate_) return evaluate_model({common_, optional(model_path_)});
     if (*simulate_) {
       return run_simulation({common_, seed_, bandwidth_, latency_us_ * 1e-6});
@@ -169,8 +171,18 @@ class CommandLine {
     plan_->add_option(
         "--profile",
         profile_path_,
-        "layer times: name,params,bytes,t_fwd_us,t_bwd_us, forward order");
+        "layer times: a shipped profile, or a CSV file of name,params,bytes,t_fwd_us,t_bwd_us in "
+        "forward order");
     plan_->footer("Example: stagger plan configs/quickstart.toml --set sync.period=4 --json");
+  }
+
+  void add_profile() {
+    profile_ = app_.add_subcommand(
+        "profile",
+        "layer times of the config's model on this machine, as plan --profile reads them");
+    add_common(*profile_, common_, sets_);
+    profile_->add_option("--out", out_path_, "a CSV file; default: standard output");
+    profile_->footer("Example: stagger profile configs/quickstart.toml --out lenet5.csv");
   }
 
   void add_evaluate() {
@@ -200,6 +212,7 @@ class CommandLine {
   CLI::App* ps_ = nullptr;
   CLI::App* worker_ = nullptr;
   CLI::App* plan_ = nullptr;
+  CLI::App* profile_ = nullptr;
   CLI::App* evaluate_ = nullptr;
   CLI::App* simulate_ = nullptr;
   CommonOptions common_;
@@ -207,6 +220,7 @@ class CommandLine {
   std::int32_t rank_ = -1;
   std::string ps_address_;
   std::string profile_path_;
+  std::string out_path_;
   std::string model_path_;
   std::uint64_t seed_ = 1;
   double bandwidth_ = 1e9;

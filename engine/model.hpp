@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "engine/architecture.hpp"
 #include "net/error.hpp"
 #include "net/time.hpp"
 #include "tensor/arena.hpp"
@@ -26,19 +27,8 @@ struct Batch;
 /// Use: bind() once (and again after a change of groups), then per step
 ///     load(batch); forward(all layers); loss(); backward(last .. first), by any runs of layers in
 ///     order.
-class Model {
+class Model : public Architecture {
  public:
-  virtual ~Model() = default;
-
-  virtual const std::string& name() const = 0;
-
-  /// Layers including those without parameters; names as in a profile.
-  virtual const std::vector<std::string>& layer_names() const = 0;
-
-  /// In forward order. Names and shapes as in PyTorch's definition ("fc1.weight" of shape out x
-  /// in).
-  virtual const std::vector<ParameterInfo>& parameters() const = 0;
-
   /// Which memory the parameters and gradients are; both outlive the model's use and have
   /// parameters() as layout.
   virtual void bind(Arena& values, Arena& gradients) = 0;

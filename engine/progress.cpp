@@ -13,20 +13,21 @@ std::string progress_text(
     const ServerStatus& status,
     std::uint32_t period,
     double samples_per_second,
-    double seconds_left) {
+    double seconds_left,
+    bool loss) {
   return fmt::format(
-      "iteration {}/{}  loss {:.4f}  {:.0f} samples/s  T={}  in flight {}  {:.0f} s left",
+      "iteration {}/{}{}  {:.0f} samples/s  T={}  in flight {}  {:.0f} s left",
       status.iteration.value(),
       status.last_iteration.value(),
-      status.loss,
+      loss ? fmt::format("  loss {:.4f}", status.loss) : "",
       samples_per_second,
       period,
       status.pushes_in_flight,
       seconds_left);
 }
 
-Task<void> show_progress(Clock& clock, const Server& server, bool quiet) {
-  if (quiet) co_return;
+Task<void> show_progress(Clock& clock, const Server& server, ProgressOptions options) {
+  if (options.quiet) co_return;
   const bool terminal = output_is_terminal();
   const Duration interval = terminal ? Duration{500ms} : Duration{5s};
   TimePoint last_at = clock.now();
@@ -42,8 +43,8 @@ Task<void> show_progress(Clock& clock, const Server& server, bool quiet) {
     const auto done = static_cast<double>(std::max<std::uint64_t>(status.iteration.value(), 1));
     const double left =
         elapsed / done * (static_cast<double>(status.last_iteration.value()) - done);
-    const auto text =
-        progress_text(status, server.plans().latest().policy.period, rate, std::max(left, 0.0));
+    const std::string text = progress_text(
+        status, server.plans().latest().policy.period, rate, std::max(left, 0.0), options.loss);
     fmt::print("{}{}{}", terminal ? "\r\033[K" : "", text, terminal ? "" : "\n");
     std::fflush(stdout);
     last_at = now;

@@ -10,15 +10,20 @@
 namespace stagger {
 
 /// The progress line: iteration, loss, samples/s over the last interval, T, pushes in flight, time
-/// left.
+/// left; without the loss where there is none.
 std::string progress_text(
     const ServerStatus& status,
     std::uint32_t period,
     double samples_per_second,
-    double seconds_left);
+    double seconds_left,
+    bool loss = true);
 
-/// Prints it until cancelled: in place on a terminal, else a plain line every few seconds. Nothing
-/// when `quiet`.
-Task<void> show_progress(Clock& clock, const Server& server, bool quiet);
+struct ProgressOptions {
+  bool quiet = false;  ///< nothing is printed
+  bool loss = true;    ///< there is one to show
+};
+
+/// Prints it until cancelled: in place on a terminal, else a plain line every few seconds.
+Task<void> show_progress(Clock& clock, const Server& server, ProgressOptions options);
 
 }  // namespace stagger

@@ -108,10 +108,10 @@ std::string report_json(const RunFacts& facts) {
       {"workers_lost", lost},
       {"iterations", status.iteration.value()},
       {"samples", status.samples},
-      {"train_loss", status.loss},
-      {"test_accuracy", facts.evaluation.accuracy},
-      {"test_loss", facts.evaluation.loss},
-      {"test_samples", facts.evaluation.samples},
+      {"train_loss", facts.evaluation ? Json(status.loss) : Json()},
+      {"test_accuracy", facts.evaluation ? Json(facts.evaluation->accuracy) : Json()},
+      {"test_loss", facts.evaluation ? Json(facts.evaluation->loss) : Json()},
+      {"test_samples", facts.evaluation ? facts.evaluation->samples : 0},
       {"samples_per_second", wall > 0.0 ? static_cast<double>(status.samples) / wall : 0.0},
       {"wall_seconds", wall},
       {"bytes_pushed", totals.bytes_pushed},
@@ -129,12 +129,24 @@ std::string report_json(const RunFacts& facts) {
   return report.dump(2) + "\n";
 }
 
+namespace {
+
+std::string accuracy_text(const Json& report) {
+  if (report["test_accuracy"].is_null()) return "";
+  return fmt::format(
+      "accuracy        {:.2f} % of {} test samples, loss {:.4f}\n",
+      100.0 * report["test_accuracy"].get<double>(),
+      report["test_samples"].get<std::uint64_t>(),
+      report["test_loss"].get<double>());
+}
+
+}  // namespace
+
 std::string report_text(const std::string& report_json) {
   const Json report = Json::parse(report_json);
   std::string text = fmt::format(
       "strategy        {} ({}, T={}, {} workers, admission {})\n"
-      "accuracy        {:.2f} % of {} test samples, loss {:.4f}\n"
-      "training        {} iterations, {} samples in {:.1f} s: {:.0f} samples/s\n"
+      "{}training        {} iterations, {} samples in {:.1f} s: {:.0f} samples/s\n"
       "traffic         {:.1f} MB pushed, {:.1f} MB pulled, at most {} pushes in flight\n"
       "waits           {:.2f} s exposed beside {:.1f} s of compute, all workers together\n"
       "slots           start late by {:.0f} us (p50), {:.0f} us (p99)\n"
@@ -144,9 +156,7 @@ std::string report_text(const std::string& report_json) {
       report["period"].get<std::uint32_t>(),
       report["workers"].get<std::uint32_t>(),
       report["admission"].get<std::string>(),
-      100.0 * report["test_accuracy"].get<double>(),
-      report["test_samples"].get<std::uint64_t>(),
-      report["test_loss"].get<double>(),
+      accuracy_text(report),
       report["iterations"].get<std::uint64_t>(),
       report["samples"].get<std::uint64_t>(),
       report["wall_seconds"].get<double>(),

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <optional>
 #include <span>
 #include <string>
 
@@ -13,7 +14,7 @@ namespace stagger {
 
 struct RunFacts {
   const Server* server = nullptr;
-  Evaluation evaluation;
+  std::optional<Evaluation> evaluation;  ///< none: no loss was computed at all
   std::string parameters_sha256;
   double effective_learning_rate_share = 1.0;
 };

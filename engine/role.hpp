@@ -21,7 +21,8 @@ namespace stagger {
 /// ExitCode::interrupted.
 class Role {
  public:
-  Role(const std::string& component, std::uint64_t seed);
+  /// `pace`: of the compute thread.
+  Role(const std::string& component, std::uint64_t seed, Pace pace = Pace::own);
 
   Host host() { return real_.host(); }
 

@@ -5,7 +5,6 @@
 
 #include <fmt/format.h>
 
-#include "engine/compute_backend.hpp"
 #include "engine/job.hpp"
 #include "engine/worker.hpp"
 #include "observability/check.hpp"
@@ -16,27 +15,20 @@ namespace {
 
 /// A worker with what it owns, at a fixed address.
 struct SimulatedWorker {
-  std::unique_ptr<ComputeBackend> backend;
+  std::unique_ptr<Backend> backend;
   std::unique_ptr<Worker> worker;
 };
 
 SimulatedWorker make_worker(
     SimWorld& world,
     const Config& config,
-    const Dataset& train,
+    const Workload& workload,
     const SimulationOptions& options,
     std::uint32_t rank) {
-  auto model = build_model(config, train, config.data.batch);
-  BatchOrder order = batch_order(config, train);
-  const Iteration last = last_iteration(config, order);
-  const auto worker_settings =
-      worker_options(config, *model, last, static_cast<std::int32_t>(rank));
+  const auto worker_settings = worker_options(
+      config, workload.architecture(), workload.last_iteration(), static_cast<std::int32_t>(rank));
   SimulatedWorker made;
-  made.backend = std::make_unique<ComputeBackend>(
-      std::move(model),
-      train,
-      std::move(order),
-      ComputeBackend::Options{.flops_per_second = options.flops_per_second});
+  made.backend = workload.make_backend({.flops_per_second = options.flops_per_second});
   made.worker = std::make_unique<Worker>(
       world.host(fmt::format("worker{}", rank)), worker_settings, *made.backend);
   return made;
@@ -45,7 +37,12 @@ SimulatedWorker make_worker(
 }  // namespace
 
 SimulationResult simulate(
-    const Config& original, const Dataset& train, const SimulationOptions& options) {
+    const Config& config, const Dataset& train, const SimulationOptions& options) {
+  return simulate(config, *make_training(config, train), options);
+}
+
+SimulationResult simulate(
+    const Config& original, const Workload& workload, const SimulationOptions& options) {
   Config config = original;
   config.cluster.ps = {.host = "ps", .port = 7000};
   config.cluster.listen = config.cluster.ps;
@@ -56,15 +53,13 @@ SimulationResult simulate(
     world.add_node(fmt::format("worker{}", rank), options.node);
   }
 
-  const auto model = build_model(config, train, 1);
-  const Iteration last = last_iteration(config, batch_order(config, train));
   Registry registry;
   ServerMetrics server_metrics(registry);
   WorkerMetrics worker_metrics(registry);
   Server server(
       world.host("ps"),
-      server_options(config, *model, last),
-      initial_center(*model, config.job.seed),
+      server_options(config, workload.architecture(), workload.last_iteration()),
+      initial_center(workload.architecture(), config.job.seed),
       server_metrics,
       worker_metrics);
   const auto listening = server.listen();
@@ -74,7 +69,7 @@ SimulationResult simulate(
   TaskScope scope(world.executor(), "simulation");
   scope.spawn("server", server.run());
   for (std::uint32_t rank = 0; rank < config.cluster.workers; ++rank) {
-    workers.push_back(make_worker(world, config, train, options, rank));
+    workers.push_back(make_worker(world, config, workload, options, rank));
     scope.spawn(fmt::format("worker {}", rank), workers.back().worker->run());
   }
   world.run(scope);

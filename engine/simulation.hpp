@@ -5,6 +5,7 @@
 
 #include "engine/config.hpp"
 #include "engine/dataset.hpp"
+#include "engine/workload.hpp"
 #include "net/sim/world.hpp"
 #include "ps/server.hpp"
 
@@ -30,6 +31,10 @@ struct SimulationResult {
 /// same seeds give the same trace; the parameters are those of a run over TCP, bit for bit.
 ///
 /// Throws what the roles throw, and Deadlock.
+SimulationResult simulate(
+    const Config& config, const Workload& workload, const SimulationOptions& options);
+
+/// Of training on these data.
 SimulationResult simulate(
     const Config& config, const Dataset& train, const SimulationOptions& options);
 

@@ -18,7 +18,9 @@ namespace stagger {
 /// shows at the next wait. Failure: what `work` throws is thrown by run().
 class Compute {
  public:
-  /// `nominal` is the time the work takes on the simulated machine; real ones take what they take.
+  /// `nominal` is the time the work takes on the simulated machine. A real one takes what it takes,
+  /// or, when it was told to keep nominal times (net/real/thread_compute.hpp), rests until they are
+  /// over.
   virtual Task<void> run(std::function<void()> work, Duration nominal) = 0;
 
  protected:

@@ -2,13 +2,13 @@
 
 namespace stagger {
 
-RealHost::RealHost(Log& log, std::uint64_t seed, TcpOptions tcp)
+RealHost::RealHost(Log& log, std::uint64_t seed, TcpOptions tcp, Pace pace)
     : context_(1),
       log_(log),
       seed_(seed),
       clock_(context_),
       network_(context_, clock_, log, tcp),
-      compute_(context_.get_executor()) {}
+      compute_(context_.get_executor(), pace) {}
 
 Host RealHost::host() {
   return Host{

@@ -19,7 +19,7 @@ namespace stagger {
 /// Failure: the constructor throws system_error when the system refuses a timer or a thread.
 class RealHost {
  public:
-  RealHost(Log& log, std::uint64_t seed, TcpOptions tcp = {});
+  RealHost(Log& log, std::uint64_t seed, TcpOptions tcp = {}, Pace pace = Pace::own);
   ~RealHost() = default;
   RealHost(const RealHost&) = delete;
   RealHost& operator=(const RealHost&) = delete;

@@ -1,6 +1,7 @@
 #include "net/real/thread_compute.hpp"
 
 #include <algorithm>
+#include <chrono>
 #include <utility>
 
 #include <boost/asio/error.hpp>
@@ -11,15 +12,27 @@
 
 namespace stagger {
 
+namespace {
+
+using SteadyTime = std::chrono::steady_clock::time_point;
+
+TimePoint steady_now() {
+  return TimePoint(std::chrono::steady_clock::now().time_since_epoch());
+}
+
+}  // namespace
+
 /// Lives in the frame of the run() that waits for it.
 struct ThreadCompute::Job {
   std::function<void()> work;
+  Duration nominal;
   Waiter done;
+  bool hurried = false;  // under the mutex: ends without a rest
   std::exception_ptr failure;
 };
 
-ThreadCompute::ThreadCompute(Executor executor)
-    : executor_(std::move(executor)), thread_(&ThreadCompute::work_off, this) {}
+ThreadCompute::ThreadCompute(Executor executor, Pace pace)
+    : executor_(std::move(executor)), pace_(pace), thread_(&ThreadCompute::work_off, this) {}
 
 ThreadCompute::~ThreadCompute() {
   {
@@ -30,8 +43,9 @@ ThreadCompute::~ThreadCompute() {
   thread_.join();
 }
 
-Task<void> ThreadCompute::run(std::function<void()> work, Duration /*nominal*/) {
-  Job job{.work = std::move(work), .done = Waiter(executor_), .failure = nullptr};
+Task<void> ThreadCompute::run(std::function<void()> work, Duration nominal) {
+  Job job{
+      .work = std::move(work), .nominal = nominal, .done = Waiter(executor_), .failure = nullptr};
   enqueue(job);
   bool cancelled = false;
   try {
@@ -42,7 +56,10 @@ Task<void> ThreadCompute::run(std::function<void()> work, Duration /*nominal*/) 
   if (cancelled && take_back(job)) {
     throw boost::system::system_error(boost::asio::error::operation_aborted, "compute");
   }
-  if (cancelled) co_await job.done.wait_uninterrupted();
+  if (cancelled) {
+    hurry(job);
+    co_await job.done.wait_uninterrupted();
+  }
   if (job.failure) std::rethrow_exception(job.failure);
 }
 
@@ -64,6 +81,14 @@ bool ThreadCompute::take_back(Job& job) {
   return true;
 }
 
+void ThreadCompute::hurry(Job& job) {
+  {
+    const std::lock_guard lock(mutex_);
+    job.hurried = true;
+  }
+  changed_.notify_one();
+}
+
 void ThreadCompute::work_off() {
   std::unique_lock lock(mutex_);
   while (true) {
@@ -72,14 +97,28 @@ void ThreadCompute::work_off() {
     Job& job = *queue_.front();
     queue_.pop_front();
     lock.unlock();
+    const TimePoint began = steady_now();
     try {
       job.work();
     } catch (...) {
       job.failure = std::current_exception();
     }
+    if (pace_ == Pace::nominal) rest(job, began);
     boost::asio::post(executor_, [&job] { job.done.wake(Wake::signalled); });
     lock.lock();
   }
+}
+
+/// Sleeps out what is left of the job's nominal time.
+void ThreadCompute::rest(const Job& job, TimePoint began) {
+  const TimePoint end = pacer_.end_of(began, job.nominal, steady_now());
+  {
+    std::unique_lock lock(mutex_);
+    changed_.wait_until(lock, SteadyTime(end.time_since_epoch()), [this, &job] {
+      return stopping_ || job.hurried;
+    });
+  }
+  pacer_.ended(steady_now());
 }
 
 }  // namespace stagger

@@ -38,6 +38,36 @@ TEST(Config, names_the_paths_that_are_missing) {
   }
 }
 
+std::string replay_mistake(const std::string& text) {
+  try {
+    parse_config("[backend]\nname = \"replay\"\n" + text, "c.toml", {});
+  } catch (const ConfigError& error) {
+    return error.what();
+  }
+  return "accepted";
+}
+
+TEST(Config, of_a_replay_needs_a_profile_and_iterations_and_no_data) {
+  EXPECT_THAT(
+      replay_mistake(""),
+      AllOf(
+          StartsWith("c.toml: backend.profile: missing"),
+          HasSubstr("bert_base, gpt2_small, resnet50, vgg16")));
+  EXPECT_THAT(
+      replay_mistake("profile = \"vgg16\"\n"), StartsWith("c.toml: job.iterations: missing"));
+  EXPECT_EQ(replay_mistake("profile = \"vgg16\"\n[job]\niterations = 1\n"), "accepted");
+  EXPECT_THAT(
+      replay_mistake("time_scale = 0\n"),
+      StartsWith("c.toml:3:14: backend.time_scale: must be above 0"));
+  EXPECT_THAT(mistake("[backend]\nname = \"gpu\"\n"), HasSubstr("known: cpu, replay"));
+}
+
+TEST(Config, names_a_path_of_data_that_is_empty) {
+  EXPECT_THAT(
+      mistake("", {{.key = "data.test_labels", .value = "\"\""}}),
+      HasSubstr("data.test_labels: missing; give the path of an IDX file"));
+}
+
 TEST(Config, reads_every_table) {
   const Config config = parse(R"(
 [job]

@@ -46,6 +46,12 @@ std::map<std::string, std::string> other_values() {
       {"data.keep_last", "true"},
       {"data.mean", "-0.1"},
       {"data.deviation", "1"},
+      {"backend.name", R"("replay")"},
+      {"backend.profile", R"("other")"},
+      {"backend.time_scale", "0.5"},
+      {"backend.bytes_scale", "0.25"},
+      {"backend.backward_ratio", "1.5"},
+      {"backend.jitter", "0.1"},
       {"optimizer.lr", "0.1"},
       {"optimizer.momentum", "0.30000000000000004"},
       {"optimizer.weight_decay", "5e-324"},
@@ -103,6 +109,7 @@ void expect_equal(const Config& left, const Config& right) {
   EXPECT_EQ(left.model.classes, right.model.classes);
   EXPECT_EQ(left.model.hidden, right.model.hidden);
   EXPECT_EQ(left.data, right.data);
+  EXPECT_EQ(left.backend, right.backend);
   EXPECT_EQ(left.optimizer, right.optimizer);
   EXPECT_EQ(left.sync, right.sync);
   EXPECT_EQ(left.groups, right.groups);
@@ -149,6 +156,10 @@ TEST(ConfigText, result_settings_tell_runs_apart_that_may_differ_in_parameters) 
       "data.train_labels",
       "data.test_images",
       "data.test_labels",
+      "backend.profile",
+      "backend.time_scale",
+      "backend.backward_ratio",
+      "backend.jitter",
       "slots.admission",
       "slots.clock",
       "slots.rule",
@@ -195,6 +206,14 @@ TEST(ConfigText, of_the_examples_is_accepted_and_differs_in_strategy_alone) {
     EXPECT_EQ(config.model.name, quickstart.model.name);
     EXPECT_TRUE(resolve(policy_request(config)).has_value());
   }
+}
+
+TEST(ConfigText, of_the_replay_needs_no_data_and_reads_back) {
+  const Config replay = load_config((configs() / "replay.toml").string(), {});
+  EXPECT_EQ(replay.backend.kind, BackendKind::replay);
+  EXPECT_EQ(replay.backend.profile, "resnet50");
+  EXPECT_EQ(replay.data.train_images, "");
+  expect_equal(parse_config(to_toml(replay), "again", {}), replay);
 }
 
 TEST(ConfigText, of_a_file_that_cannot_be_read_names_the_file) {

@@ -153,7 +153,7 @@ TEST_F(ControlTest, reports_the_run_for_programs_and_for_people) {
   cluster_.run_to_end();
   const std::string text = report_json(
       {.server = &cluster_.server(),
-       .evaluation = {.accuracy = 0.875, .loss = 0.5, .samples = 640},
+       .evaluation = Evaluation{.accuracy = 0.875, .loss = 0.5, .samples = 640},
        .parameters_sha256 = "abc123"});
   const json report = json::parse(text);
   EXPECT_EQ(report["job"], "synthetic");

@@ -1,12 +1,14 @@
 #include "net/real/thread_compute.hpp"
 
 #include <atomic>
+#include <chrono>
 #include <functional>
 #include <stdexcept>
 #include <string>
 #include <thread>
 #include <vector>
 
+#include "net/event.hpp"
 #include "tests/unit/net/real_world.hpp"
 
 namespace stagger {
@@ -101,6 +103,43 @@ TEST_F(RealCompute, cancel_takes_back_what_has_not_begun_and_waits_for_what_has)
   EXPECT_EQ(working.size(), 0U);
   EXPECT_EQ(working.failure(), nullptr);
   EXPECT_TRUE(diary.begun.empty());
+}
+
+/// A compute thread that keeps nominal times.
+class PacedCompute : public RealWorld {
+ protected:
+  ThreadCompute compute_{real_.executor(), Pace::nominal};
+};
+
+Task<void> rest(Compute& compute, Duration nominal, Event& begun) {
+  const std::function<void()> work = [] {
+  };
+  begun.set();
+  co_await compute.run(work, nominal);
+}
+
+Task<void> cancel_soon(TaskScope& scope, Clock& clock, Event& begun) {
+  co_await begun.wait();
+  co_await clock.sleep_until(clock.now() + 5ms);  // until the rest has begun, most of the time
+  scope.cancel();
+}
+
+TEST_F(PacedCompute, does_not_come_back_before_the_nominal_time_is_over) {
+  Event begun(real_.executor());
+  const TimePoint from = host_.clock.now();
+  for (int number = 0; number < 3; ++number)
+    scope_.spawn("rests", rest(compute_, 5ms, begun));
+  run();
+  EXPECT_GE(host_.clock.now() - from, 15ms);
+}
+
+TEST_F(PacedCompute, ends_a_rest_early_when_it_is_cancelled) {
+  Event begun(real_.executor());
+  TaskScope working(real_.executor(), "working");
+  working.spawn("rests for a day", rest(compute_, std::chrono::hours(24), begun));
+  scope_.spawn("cancel", cancel_soon(working, host_.clock, begun));
+  run();
+  EXPECT_EQ(working.size(), 0U);
 }
 
 }  // namespace
