@@ -224,7 +224,7 @@ void ConfigBuilder::require_data() const {
   std::vector<std::string> missing;
   for (const ConfigField& field : config_fields()) {
     const bool path = field.key.ends_with("_images") || field.key.ends_with("_labels");
-    if (path && field.get(config_) == toml_text("")) missing.push_back(field.key);
+    if (path && field.get(config_) == toml_text(std::string_view{})) missing.push_back(field.key);
   }
   if (missing.empty()) return;
   throw ConfigError(

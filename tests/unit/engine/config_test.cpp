@@ -51,10 +51,10 @@ TEST(Config, of_a_replay_needs_a_profile_and_iterations_and_no_data) {
   EXPECT_THAT(
       replay_mistake(""),
       AllOf(
-          StartsWith("c.toml: backend.profile: missing"),
+          StartsWith("c.toml:2:8: backend.profile: missing"),
           HasSubstr("bert_base, gpt2_small, resnet50, vgg16")));
   EXPECT_THAT(
-      replay_mistake("profile = \"vgg16\"\n"), StartsWith("c.toml: job.iterations: missing"));
+      replay_mistake("profile = \"vgg16\"\n"), StartsWith("c.toml:2:8: job.iterations: missing"));
   EXPECT_EQ(replay_mistake("profile = \"vgg16\"\n[job]\niterations = 1\n"), "accepted");
   EXPECT_THAT(
       replay_mistake("time_scale = 0\n"),

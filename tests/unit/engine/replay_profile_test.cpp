@@ -114,7 +114,8 @@ TEST(ScaledProfile, shrinks_layers_alike_and_leaves_each_one_parameter) {
   profile[1].parameters = 1;
   profile[1].bytes = 4;
   profile.push_back({.name = "relu", .forward = 2us, .backward = 4us});
-  const auto scaled = scaled_profile(profile, {.time = 0.5, .bytes = 0.25}, "p");
+  const auto scaled =
+      scaled_profile(profile, {.time = 0.5, .bytes = 0.25, .backward_ratio = {}}, "p");
   EXPECT_EQ(scaled[0].parameters, 25U);
   EXPECT_EQ(scaled[0].bytes, 100U);
   EXPECT_EQ(scaled[0].forward, 5us);
@@ -152,7 +153,9 @@ TEST(ScaledProfile, refuses_what_no_run_can_be_made_of) {
   auto endless = layers(4000);
   for (LayerProfile& layer : endless)
     layer.backward = std::chrono::hours(1);
-  EXPECT_THAT(refusal(endless, {.time = 1000.0}), HasSubstr("lower backend.time_scale"));
+  EXPECT_THAT(
+      refusal(endless, {.time = 1000.0, .bytes = 1.0, .backward_ratio = {}}),
+      HasSubstr("lower backend.time_scale"));
 }
 
 TEST(ReplayArchitecture, has_a_vector_for_each_layer_with_parameters) {
