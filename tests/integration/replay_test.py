@@ -102,7 +102,7 @@ class Replay(JobTest):
 
     def test_a_profile_that_cannot_be_written_is_named(self):
         process = self.replay("profile", {}, "--out", "/proc/stagger/p.csv")
-        self.assert_complains(process, STORAGE, "p.csv")
+        self.assert_complains(process, STORAGE, "/proc/stagger")
 
 
 if __name__ == "__main__":
