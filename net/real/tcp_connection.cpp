@@ -67,6 +67,11 @@ void configure(tcp::socket& socket, const TcpOptions& options) {
       {TCP_KEEPINTVL, std::max(1, seconds / 4)},
       {TCP_NOTSENT_LOWAT, options.unsent_bytes_max},
   }};
+  if (options.window_bytes > 0) {
+    const int window = options.window_bytes;
+    static_cast<void>(
+        setsockopt(socket.native_handle(), IPPROTO_TCP, TCP_WINDOW_CLAMP, &window, sizeof(window)));
+  }
   for (const auto& [name, value] : values) {
     static_cast<void>(setsockopt(socket.native_handle(), IPPROTO_TCP, name, &value, sizeof(value)));
   }
