@@ -68,9 +68,8 @@ void configure(tcp::socket& socket, const TcpOptions& options) {
       {TCP_NOTSENT_LOWAT, options.unsent_bytes_max},
   }};
   if (options.window_bytes > 0) {
-    const int window = options.window_bytes;
-    static_cast<void>(
-        setsockopt(socket.native_handle(), IPPROTO_TCP, TCP_WINDOW_CLAMP, &window, sizeof(window)));
+    // The kernel no longer tunes a buffer whose size is given, and its window follows from that.
+    socket.set_option(asio::socket_base::receive_buffer_size(options.window_bytes), ignored);
   }
   for (const auto& [name, value] : values) {
     static_cast<void>(setsockopt(socket.native_handle(), IPPROTO_TCP, name, &value, sizeof(value)));
