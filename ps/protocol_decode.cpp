@@ -191,9 +191,9 @@ Message read(wire::Message::Reader in) {
       return read(in.getHello());
     case wire::Message::WELCOME:
       return Welcome{
-          WorkerId(in.getWelcome().getRank()),
-          Incarnation(in.getWelcome().getIncarnation()),
-          in.getWelcome().getProfileWanted()};
+          .rank = WorkerId(in.getWelcome().getRank()),
+          .incarnation = Incarnation(in.getWelcome().getIncarnation()),
+          .profile_wanted = in.getWelcome().getProfileWanted()};
     case wire::Message::REFUSE:
       return Refuse{read_text(in.getRefuse().getReason(), "reason")};
     case wire::Message::PROFILE:
@@ -205,13 +205,15 @@ Message read(wire::Message::Reader in) {
     case wire::Message::CENTER:
       return CenterReply{read(in.getCenter())};
     case wire::Message::RESEND:
-      return Resend{read(in.getResend())};
+      return Resend{.id = read(in.getResend())};
     case wire::Message::HEARTBEAT:
       return read(in.getHeartbeat());
     case wire::Message::PREPARE:
       return Prepare{in.getPrepare().getAgreement()};
     case wire::Message::PROMISE:
-      return Promise{in.getPromise().getAgreement(), Iteration(in.getPromise().getHoldIteration())};
+      return Promise{
+          .agreement = in.getPromise().getAgreement(),
+          .hold = Iteration(in.getPromise().getHoldIteration())};
     case wire::Message::COMMIT:
       return read(in.getCommit());
     case wire::Message::FAREWELL:
@@ -250,14 +252,15 @@ Result<Message> decode_message(std::uint64_t job, const FrameHead& head) {
     // A worker that has dialled another job's PS is told so in a refusal with that job's hash.
     if (root.getJobHash() != job && !root.isRefuse()) {
       return Error{
-          Errc::bad_message,
-          fmt::format("job hash {:016x}, ours is {:016x}: another job", root.getJobHash(), job)};
+          .code = Errc::bad_message,
+          .detail = fmt::format(
+              "job hash {:016x}, ours is {:016x}: another job", root.getJobHash(), job)};
     }
     return read(root);
   } catch (const Malformed& malformed) {
-    return Error{Errc::bad_message, malformed.what};
+    return Error{.code = Errc::bad_message, .detail = malformed.what};
   } catch (const kj::Exception& exception) {
-    return Error{Errc::bad_message, exception.getDescription().cStr()};
+    return Error{.code = Errc::bad_message, .detail = exception.getDescription().cStr()};
   }
 }
 
@@ -275,11 +278,11 @@ Result<void> check_payload(const FrameHead& head, std::span<const float> values)
     const auto* begin = reinterpret_cast<const std::byte*>(data.begin());
     if (begin == bytes.data() && data.size() == values.size_bytes()) return {};
     return Error{
-        Errc::bad_message,
-        fmt::format(
+        .code = Errc::bad_message,
+        .detail = fmt::format(
             "payload of {} bytes, {} expected in segment 1", data.size(), values.size_bytes())};
   } catch (const kj::Exception& exception) {
-    return Error{Errc::bad_message, exception.getDescription().cStr()};
+    return Error{.code = Errc::bad_message, .detail = exception.getDescription().cStr()};
   }
 }
 

@@ -26,8 +26,9 @@ double relative_difference(const Arena& one, const Arena& other) {
     const auto left = one.parameter(i);
     const auto right = other.parameter(i);
     for (std::size_t at = 0; at < left.size(); ++at) {
-      largest = std::max(largest, std::abs(double{left[at]} - double{right[at]}));
-      scale = std::max(scale, std::abs(double{left[at]}));
+      largest = std::max(
+          largest, std::abs(static_cast<double>(left[at]) - static_cast<double>(right[at])));
+      scale = std::max(scale, std::abs(static_cast<double>(left[at])));
     }
   }
   return largest / scale;
