@@ -61,6 +61,9 @@ std::map<std::string, std::string> other_values() {
       {"sync.alpha", "0.1"},
       {"sync.beta", "0.7"},
       {"sync.curvature", "1.1"},
+      {"sync.outer_lr", "0.6"},
+      {"sync.outer_momentum", "0.8"},
+      {"sync.mixing", "0.5"},
       {"sync.final_round", "false"},
       {"groups.planner", R"("bytes")"},
       {"groups.count", "9"},
@@ -183,6 +186,7 @@ TEST(ConfigText, of_the_examples_is_accepted_and_differs_in_strategy_alone) {
       {"quickstart", Strategy::interleaved},
       {"easgd", Strategy::easgd},
       {"local_sgd", Strategy::local_sgd},
+      {"diloco", Strategy::diloco},
       {"bsp", Strategy::bsp}};
   const Config quickstart = load_config((configs() / "quickstart.toml").string(), {});
   for (const auto& [name, strategy] : examples) {
