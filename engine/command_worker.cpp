@@ -28,7 +28,8 @@ ExitCode run_worker(const WorkerCommand& command) {
         std::to_string(config.cluster.workers - 1));
   }
   const std::string name = command.rank < 0 ? "worker" : "worker/" + std::to_string(command.rank);
-  Role role(name, config.job.seed + static_cast<std::uint64_t>(command.rank + 1));
+  Role role(
+      name, config.job.seed + static_cast<std::uint64_t>(command.rank + 1), tcp_options(config));
   const Dataset train = load_train_data(role.host().storage, config);
   auto model = build_model(config, train, config.data.batch);
   BatchOrder order = batch_order(config, train);

@@ -108,6 +108,8 @@ struct HttpConfig {                                 // [http]
 
 struct WireConfig {  // [wire]
   std::uint64_t chunk_bytes = std::uint64_t{1} << 20;
+  std::uint64_t window_bytes =
+      0;  ///< what a peer may have sent and not read; 0: as the kernel likes
   std::uint64_t early_bytes_max =
       std::uint64_t{256} << 20;  ///< what the PS keeps of chunks that came before their turn
   bool operator==(const WireConfig&) const = default;

@@ -294,6 +294,7 @@ Fields machine_fields() {
       integer(at("http.connections_max", http, &HttpConfig::connections_max), 1, 65536),
       integer(at("http.body_bytes_max", http, &HttpConfig::body_bytes_max), 1, gibibyte),
       chunk_bytes(),
+      integer(at("wire.window_bytes", &Config::wire, &WireConfig::window_bytes), 0, gibibyte),
       integer(
           at("wire.early_bytes_max", &Config::wire, &WireConfig::early_bytes_max),
           4096,

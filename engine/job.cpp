@@ -155,6 +155,12 @@ WorkerOptions worker_options(
   return options;
 }
 
+TcpOptions tcp_options(const Config& config) {
+  TcpOptions options;
+  options.window_bytes = static_cast<int>(config.wire.window_bytes);
+  return options;
+}
+
 std::string run_directory(const Config& config) {
   return config.job.directory + "/" + config.job.name;
 }

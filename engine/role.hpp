@@ -21,7 +21,7 @@ namespace stagger {
 /// ExitCode::interrupted.
 class Role {
  public:
-  Role(const std::string& component, std::uint64_t seed);
+  Role(const std::string& component, std::uint64_t seed, const TcpOptions& tcp = {});
 
   Host host() { return real_.host(); }
 
