@@ -281,14 +281,17 @@ PolicyRequest policy_request(const Config& config) {
   return {
       .strategy = config.sync.strategy,
       .rule = config.sync.rule,
-      .phase = config.sync.phases,
       .period = config.sync.period,
       .workers = config.cluster.workers,
       .alpha = config.sync.alpha,
       .beta = config.sync.beta,
       .learning_rate = config.optimizer.lr,
       .momentum = config.optimizer.momentum,
-      .curvature = config.sync.curvature};
+      .curvature = config.sync.curvature,
+      .phase = config.sync.phases,
+      .outer_lr = config.sync.outer_lr,
+      .outer_momentum = config.sync.outer_momentum,
+      .mixing = config.sync.mixing};
 }
 
 std::optional<LinkCost> link_cost(const Config& config) {
@@ -302,14 +305,13 @@ std::optional<LinkCost> link_cost(const Config& config) {
 GroupingOptions grouping_options(const Config& config) {
   std::optional<LinkCost> link = link_cost(config);
   if (link) link = shared_by(*link, config.cluster.workers);
-  const bool interleaved = config.sync.strategy == Strategy::interleaved;
   return {
       .planner = config.groups.planner,
       .count = config.groups.count,
       .bytes_max = config.groups.bytes_max,
       .first_bytes_max = config.groups.first_bytes_max,
       .period = config.sync.period,
-      .phases = interleaved ? config.sync.phases : PhaseRule::together,
+      .phases = phase_of(policy_request(config)),
       .link = link};
 }
 

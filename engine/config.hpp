@@ -55,11 +55,14 @@ struct OptimizerConfig {  // [optimizer]
 struct SyncConfig {  // [sync]
   Strategy strategy = Strategy::interleaved;
   UpdateRule rule = UpdateRule::old_center;
-  PhaseRule phases = PhaseRule::residue;
+  std::optional<PhaseRule> phases;
   std::uint32_t period = 3;
   std::optional<double> alpha;
   std::optional<double> beta;
   std::optional<double> curvature;
+  double outer_lr = 0.7;
+  double outer_momentum = 0.9;
+  double mixing = 1.0;
   bool final_round = true;
   bool operator==(const SyncConfig&) const = default;
 };

@@ -121,20 +121,22 @@ ConfigField one_of(Place<Section, std::string> place, std::vector<std::string> n
       });
 }
 
-template <class Section, class Enum>
-ConfigField choice(Place<Section, Enum> place, std::vector<Enum> choices) {
+/// A place that may be unset has the name "auto" too.
+template <class Section, class Value, class Enum>
+ConfigField choice(Place<Section, Value> place, std::initializer_list<Enum> choices) {
   std::vector<std::string> names;
   names.reserve(choices.size());
   for (const Enum each : choices)
     names.emplace_back(to_string(each));
+  if constexpr (!std::is_enum_v<Value>) names.emplace_back("auto");
   return make_field(
       place,
       "string",
-      [choices = std::move(choices), names = std::move(names)](
-          const ConfigValue& value, Enum& parsed) -> Problem {
+      [choices = std::vector<Enum>(choices), names = std::move(names)](
+          const ConfigValue& value, Value& parsed) -> Problem {
         std::size_t index = 0;
         if (Problem problem = read_choice(value, names, index)) return problem;
-        parsed = choices[index];
+        if (index < choices.size()) parsed = choices[index];
         return std::nullopt;
       });
 }
@@ -220,23 +222,29 @@ Fields optimizer_fields() {
 }
 
 Fields sync_fields() {
+  using enum Strategy;
   const auto section = &Config::sync;
   return {
       choice(
           at("sync.strategy", section, &SyncConfig::strategy),
-          {Strategy::interleaved, Strategy::easgd, Strategy::local_sgd, Strategy::bsp}),
+          {interleaved, easgd, local_sgd, diloco, bsp}),
       choice(
           at("sync.rule", section, &SyncConfig::rule),
           {UpdateRule::old_center, UpdateRule::fresh_center, UpdateRule::post_step}),
       choice(
           at("sync.phases", section, &SyncConfig::phases),
-          {PhaseRule::residue, PhaseRule::contiguous, PhaseRule::level}),
+          {PhaseRule::residue, PhaseRule::together, PhaseRule::contiguous, PhaseRule::level}),
       integer(at("sync.period", section, &SyncConfig::period), 1, 1'000'000),
       number_or_auto(at("sync.alpha", section, &SyncConfig::alpha), {}),
       number_or_auto(
           at("sync.beta", section, &SyncConfig::beta),
           {.high = 2.0, .above_low = true, .below_high = true}),
       number_or_auto(at("sync.curvature", section, &SyncConfig::curvature), {.above_low = true}),
+      number(at("sync.outer_lr", section, &SyncConfig::outer_lr), {.above_low = true}),
+      number(
+          at("sync.outer_momentum", section, &SyncConfig::outer_momentum),
+          {.high = 1.0, .below_high = true}),
+      number(at("sync.mixing", section, &SyncConfig::mixing), {.high = 1.0, .above_low = true}),
       flag(at("sync.final_round", section, &SyncConfig::final_round)),
   };
 }

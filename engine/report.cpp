@@ -63,6 +63,7 @@ Json plan_value(const Plan& plan, std::span<const LayerProfile> layers) {
       {"workers", plan.policy.workers},
       {"alpha", plan.policy.alpha},
       {"beta", plan.policy.beta},
+      {"outer_momentum", plan.policy.outer_momentum},
       {"admission", to_string(plan.admission)},
       {"groups", groups}};
 }
@@ -101,6 +102,7 @@ std::string report_json(const RunFacts& facts) {
       {"period", policy.period},
       {"alpha", policy.alpha},
       {"beta", policy.beta},
+      {"outer_momentum", policy.outer_momentum},
       {"effective_learning_rate_share", facts.effective_learning_rate_share},
       {"admission", to_string(server.plans().at(Iteration(1)).admission)},
       {"groups", server.plans().at(Iteration(1)).groups.size()},

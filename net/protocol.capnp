@@ -85,6 +85,7 @@ struct Plan {
   alpha @8 :Float64;
   beta @9 :Float64;
   groups @10 :List(Group);
+  outerMomentum @11 :Float64;  # of the center's step; strategy diloco
 }
 
 # PS -> worker: all plans so far and where to start. The center follows, one message per chunk.

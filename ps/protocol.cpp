@@ -64,6 +64,7 @@ void write(wire::Plan::Builder out, const Plan& in) {
   out.setWorkers(in.policy.workers);
   out.setAlpha(in.policy.alpha);
   out.setBeta(in.policy.beta);
+  out.setOuterMomentum(in.policy.outer_momentum);
   auto groups = out.initGroups(size_of(in.groups));
   for (unsigned i = 0; i < groups.size(); ++i) {
     const PlannedGroup& group = in.groups[i];

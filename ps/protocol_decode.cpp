@@ -1,4 +1,5 @@
 #include <array>
+#include <cmath>
 #include <utility>
 
 #include <capnp/message.h>
@@ -101,11 +102,30 @@ void check_groups(const Plan& plan) {
   }
 }
 
+/// What only diloco may have, and what it must have.
+void check_outer(const SyncPolicy& policy) {
+  const double momentum = policy.outer_momentum;
+  if (policy.strategy != Strategy::diloco) {
+    if (momentum == 0.0) return;
+    throw Malformed{fmt::format("outerMomentum is {:g} without strategy diloco", momentum)};
+  }
+  if (!(momentum >= 0 && momentum < 1)) {
+    throw Malformed{fmt::format("outerMomentum is {:g}, not from 0 to below 1", momentum)};
+  }
+  if (!(policy.beta > 0 && std::isfinite(policy.beta))) {
+    throw Malformed{fmt::format("diloco's outer learning rate is {:g}", policy.beta)};
+  }
+  if (!(policy.alpha > 0 && policy.alpha <= 1) || policy.rule != UpdateRule::post_step) {
+    throw Malformed{
+        fmt::format("diloco with mixing {:g} and rule {}", policy.alpha, to_string(policy.rule))};
+  }
+}
+
 Plan read(wire::Plan::Reader in) {
   Plan plan;
   plan.version = PlanVersion(in.getVersion());
   plan.first_iteration = Iteration(in.getFirstIteration());
-  plan.policy.strategy = read_enum(in.getStrategy(), Strategy::bsp, "strategy");
+  plan.policy.strategy = read_enum(in.getStrategy(), Strategy::diloco, "strategy");
   plan.policy.rule = read_enum(in.getRule(), UpdateRule::post_step, "rule");
   plan.policy.phase = read_enum(in.getPhase(), PhaseRule::level, "phase");
   plan.admission = read_enum(in.getAdmission(), Admission::slots_grants, "admission");
@@ -113,11 +133,13 @@ Plan read(wire::Plan::Reader in) {
   plan.policy.workers = in.getWorkers();
   plan.policy.alpha = in.getAlpha();
   plan.policy.beta = in.getBeta();
+  plan.policy.outer_momentum = in.getOuterMomentum();
   for (const auto group : in.getGroups())
     plan.groups.push_back(read(group));
   if (plan.policy.period < 1 || plan.policy.workers < 1 || plan.groups.empty()) {
     throw Malformed{"a plan without period, workers or groups"};
   }
+  check_outer(plan.policy);
   check_groups(plan);
   return plan;
 }

@@ -119,7 +119,7 @@ class Plans(JobTest):
         self.assertEqual(
             list(plan),
             ["version", "first_iteration", "strategy", "rule", "period", "workers", "alpha", "beta",
-             "admission", "groups"])
+             "outer_momentum", "admission", "groups"])
         self.assertAlmostEqual(plan["alpha"], 0.225)
         process = self.start("plan", FAST)
         self.assert_ends(process, 0)

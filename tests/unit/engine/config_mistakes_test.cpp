@@ -76,7 +76,7 @@ TEST(Config, finds_a_key_that_stands_in_the_wrong_table) {
       mistake("[sync]\nqwertyuiop = 1\n"),
       "c.toml:8:1: sync.qwertyuiop: unknown key; [sync] has: strategy, rule, phases, period, "
       "alpha, beta, "
-      "curvature, final_round");
+      "curvature, outer_lr, outer_momentum, mixing, final_round");
 }
 
 TEST(Config, finds_the_table_of_a_key_that_stands_in_none) {
@@ -142,7 +142,7 @@ INSTANTIATE_TEST_SUITE_P(
         BadValue{
             .text = "[sync]\nstrategy = \"esgd\"\n",
             .message = "c.toml:8:12: sync.strategy: \"esgd\" is not known; known: interleaved, "
-                       "easgd, local_sgd, bsp; did you mean \"easgd\"?"},
+                       "easgd, local_sgd, diloco, bsp; did you mean \"easgd\"?"},
         BadValue{
             .text = "[sync]\nalpha = \"automatic\"\n",
             .message = "c.toml:8:9: sync.alpha: expected a number or \"auto\", found "
