@@ -8,9 +8,13 @@
 #include "engine/compute_backend.hpp"
 #include "engine/job.hpp"
 #include "engine/layer_times.hpp"
+#include "engine/prediction_report.hpp"
 #include "engine/report.hpp"
 #include "engine/role.hpp"
+#include "engine/units.hpp"
+#include "ps/period_choice.hpp"
 #include "ps/planner.hpp"
+#include "ps/prediction.hpp"
 
 namespace stagger {
 
@@ -41,24 +45,59 @@ std::vector<LayerProfile> measure_profile(Role& role, const Config& config) {
   return layers;
 }
 
+/// The config with what the flags say of the link.
+Config plan_config(const PlanCommand& command) {
+  auto overrides = command.common.overrides;
+  const auto add = [&overrides](std::string_view key, std::string_view flag, Result<double> value) {
+    if (value.has_error()) throw ConfigError(fmt::format("{} {}", flag, value.error().detail));
+    overrides.push_back({.key = std::string(key), .value = fmt::format("{}", *value)});
+  };
+  if (command.bandwidth) {
+    add("link.rate_bits_per_second", "--bandwidth", parse_rate(*command.bandwidth));
+  }
+  if (command.latency) {
+    add("link.start_us", "--latency", parse_microseconds(*command.latency));
+  }
+  return load_config(command.common.config_path, overrides);
+}
+
+/// What the plan will cost, where the link is known.
+Outlook make_outlook(const Config& config, const PlanRequest& planning, const Plan& plan) {
+  const auto link = link_cost(config);
+  if (!link) return {};
+  auto smallest = choose_period(policy_request(config), planning, *link);
+  if (!smallest) {  // the config's own T is above those that are looked at, and all of them refused
+    smallest = PeriodChoice{
+        .period = plan.policy.period, .hides = false, .reason = smallest.error().detail};
+  }
+  return {
+      .link = link,
+      .prediction = predict(plan, planning.layers, *link),
+      .smallest = *std::move(smallest)};
+}
+
 }  // namespace
 
 ExitCode show_plan(const PlanCommand& command) {
-  const Config config = load_config(command.common.config_path, command.common.overrides);
+  const Config config = plan_config(command);
   Role role("plan", config.job.seed);
   const auto layers = command.profile_path
                           ? read_profile(role.host().storage, *command.profile_path)
                           : measure_profile(role, config);
   const auto verdict = resolve(policy_request(config));
   if (!verdict) throw ConfigError(verdict.error().detail);
-  const Plan plan = make_plan(
-      {.layers = layers,
-       .policy = verdict->policy,
-       .grouping = grouping_options(config),
-       .admission = config.slots.admission});
+  const PlanRequest planning{
+      .layers = layers,
+      .policy = verdict->policy,
+      .grouping = grouping_options(config),
+      .admission = config.slots.admission};
+  const Plan plan = make_plan(planning);
+  const Outlook outlook = make_outlook(config, planning, plan);
   for (const std::string& warning : verdict->warnings)
     fmt::print(stderr, "warning: {}\n", warning);
-  fmt::print("{}", command.common.json ? plan_json(plan, layers) : plan_text(plan, layers));
+  fmt::print(
+      "{}",
+      command.common.json ? plan_json(plan, layers, &outlook) : plan_text(plan, layers, &outlook));
   return ExitCode::success;
 }
 

@@ -126,7 +126,10 @@ class CommandLine {
     apply_sets(common_, sets_);
     if (*run_) return run_job(common_, program);
     if (*ps_) return run_ps(common_);
-    if (*plan_) return show_plan({common_, optional(profile_path_)});
+    if (*plan_) {
+      return show_plan(
+          {common_, optional(profile_path_), optional(plan_bandwidth_), optional(plan_latency_)});
+    }
     if (*evaluate_) return evaluate_model({common_, optional(model_path_)});
     if (*simulate_) {
       return run_simulation({common_, seed_, bandwidth_, latency_us_ * 1e-6});
@@ -164,13 +167,23 @@ class CommandLine {
   }
 
   void add_plan() {
-    plan_ = app_.add_subcommand("plan", "groups, due table, windows and slots of a config");
+    plan_ = app_.add_subcommand(
+        "plan", "groups, due table, windows, slots and predicted times of a config");
     add_common(*plan_, common_, sets_);
     plan_->add_option(
         "--profile",
         profile_path_,
         "layer times: name,params,bytes,t_fwd_us,t_bwd_us, forward order");
-    plan_->footer("Example: stagger plan configs/quickstart.toml --set sync.period=4 --json");
+    plan_->add_option(
+        "--bandwidth",
+        plan_bandwidth_,
+        "of the PS's link, for the prediction, such as 1gbit; default: link.rate_bits_per_second");
+    plan_->add_option(
+        "--latency",
+        plan_latency_,
+        "before a push's first byte, such as 50us; default: link.start_us");
+    plan_->footer(
+        "Example: stagger plan configs/quickstart.toml --set sync.period=4 --bandwidth 1gbit");
   }
 
   void add_evaluate() {
@@ -207,6 +220,8 @@ class CommandLine {
   std::int32_t rank_ = -1;
   std::string ps_address_;
   std::string profile_path_;
+  std::string plan_bandwidth_;
+  std::string plan_latency_;
   std::string model_path_;
   std::uint64_t seed_ = 1;
   double bandwidth_ = 1e9;

@@ -171,11 +171,15 @@ std::string report_text(const std::string& report_json) {
   return text;
 }
 
-std::string plan_json(const Plan& plan, std::span<const LayerProfile> layers) {
-  return plan_value(plan, layers).dump(2) + "\n";
+std::string plan_json(
+    const Plan& plan, std::span<const LayerProfile> layers, const Outlook* outlook) {
+  Json value = plan_value(plan, layers);
+  if (outlook != nullptr) value["prediction"] = prediction_value(*outlook, plan);
+  return value.dump(2) + "\n";
 }
 
-std::string plan_text(const Plan& plan, std::span<const LayerProfile> layers) {
+std::string plan_text(
+    const Plan& plan, std::span<const LayerProfile> layers, const Outlook* outlook) {
   constexpr std::size_t width = 40;
   double total = 0.0;
   for (const PlannedGroup& group : plan.groups) {
@@ -216,6 +220,7 @@ std::string plan_text(const Plan& plan, std::span<const LayerProfile> layers) {
         bar(begin, begin + window, total, width),
         layers_text(group.range.layers, layers));
   }
+  if (outlook != nullptr) text += "\n" + prediction_text(*outlook, plan);
   return text;
 }
 
