@@ -214,7 +214,7 @@ void expect_no_divergence(UpdateRule rule, std::uint64_t seed, bool absences) {
     RC_ASSERT(size_of(state) < 10 * start);
     if (rule != UpdateRule::old_center) continue;
     const double after = certificate_norm(state, coupled);
-    RC_ASSERT(after <= before * (1 + 1e-6));
+    RC_ASSERT(after <= before * (1 + 1e-6) + 1e-30);  // what floats cannot hold
     before = after;
   }
 }
