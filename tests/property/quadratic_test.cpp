@@ -214,20 +214,26 @@ void expect_no_divergence(UpdateRule rule, std::uint64_t seed, bool absences) {
     RC_ASSERT(size_of(state) < 10 * start);
     if (rule != UpdateRule::old_center) continue;
     const double after = certificate_norm(state, coupled);
-    RC_ASSERT(after <= before * (1 + 1e-6));
+    RC_ASSERT(after <= before * (1 + 1e-6) + 1e-30);  // what floats cannot hold
     before = after;
   }
 }
 
+constexpr std::uint64_t clusters_per_case = 5;
+
 RC_GTEST_PROP(QuadraticLaws, inside_the_certificate_no_coupling_grouping_or_order_diverges, ()) {
   const auto rule =
       *rc::gen::element(UpdateRule::old_center, UpdateRule::fresh_center, UpdateRule::post_step);
-  expect_no_divergence(rule, *rc::gen::arbitrary<std::uint64_t>(), false);
+  const auto seed = *rc::gen::arbitrary<std::uint64_t>();
+  for (std::uint64_t i = 0; i < clusters_per_case; ++i)
+    expect_no_divergence(rule, seed + i, false);
 }
 
 RC_GTEST_PROP(QuadraticLaws, absent_workers_with_a_fixed_share_each_never_diverge, ()) {
   const auto rule = *rc::gen::element(UpdateRule::old_center, UpdateRule::fresh_center);
-  expect_no_divergence(rule, *rc::gen::arbitrary<std::uint64_t>(), true);
+  const auto seed = *rc::gen::arbitrary<std::uint64_t>();
+  for (std::uint64_t i = 0; i < clusters_per_case; ++i)
+    expect_no_divergence(rule, seed + i, true);
 }
 
 TEST(QuadraticLaws, tell_a_cluster_outside_the_certificate_from_one_inside) {

@@ -157,6 +157,22 @@ INSTANTIATE_TEST_SUITE_P(
             .text = "[sync]\nbeta = 2.0\n",
             .message = "c.toml:8:8: sync.beta: must be below 2, is 2"},
         BadValue{
+            .text = "[sync]\nphases = \"resdue\"\n",
+            .message = "c.toml:8:10: sync.phases: \"resdue\" is not known; known: residue, "
+                       "together, contiguous, level, auto; did you mean \"residue\"?"},
+        BadValue{
+            .text = "[sync]\nouter_lr = 0\n",
+            .message = "c.toml:8:12: sync.outer_lr: must be above 0, is 0"},
+        BadValue{
+            .text = "[sync]\nouter_momentum = 1\n",
+            .message = "c.toml:8:18: sync.outer_momentum: must be below 1, is 1"},
+        BadValue{
+            .text = "[sync]\nmixing = 0\n",
+            .message = "c.toml:8:10: sync.mixing: must be above 0, is 0"},
+        BadValue{
+            .text = "[sync]\nmixing = 1.5\n",
+            .message = "c.toml:8:10: sync.mixing: must be at most 1, is 1.5"},
+        BadValue{
             .text = "[sync]\nfinal_round = 1\n",
             .message = "c.toml:8:15: sync.final_round: expected true or false, found integer"},
         BadValue{
