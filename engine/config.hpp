@@ -56,7 +56,7 @@ struct SyncConfig {  // [sync]
   Strategy strategy = Strategy::interleaved;
   UpdateRule rule = UpdateRule::old_center;
   PhaseRule phases = PhaseRule::residue;
-  std::uint32_t period = 3;
+  std::optional<std::uint32_t> period = 3;  ///< none: "auto", chosen at the start
   std::optional<double> alpha;
   std::optional<double> beta;
   std::optional<double> curvature;
