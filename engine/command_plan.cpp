@@ -86,7 +86,8 @@ ExitCode show_plan(const PlanCommand& command) {
       .layers = layers,
       .policy = {},
       .grouping = grouping_options(config),
-      .admission = config.slots.admission};
+      .admission = config.slots.admission,
+      .slots = slot_options(config)};
   Outlook outlook = link_outlook(config, planning);
   PolicyRequest policy = policy_request(config);
   if (!config.sync.period && outlook.smallest) policy.period = outlook.smallest->period;

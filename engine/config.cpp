@@ -323,6 +323,14 @@ GroupingOptions grouping_options(const Config& config) {
       .link = link};
 }
 
+SlotOptions slot_options(const Config& config) {
+  SlotOptions options{.rule = config.slots.rule, .link = std::nullopt};
+  if (const auto link = link_cost(config)) {
+    options.link = MeasuredLink{.cost = *link, .guard = config.slots.guard};
+  }
+  return options;
+}
+
 std::string to_toml(const Config& config) {
   std::string text;
   std::string_view table;

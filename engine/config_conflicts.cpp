@@ -23,6 +23,7 @@ std::optional<std::string> find_link_conflict(const Config& config) {
   if (!config.sync.period && config.sync.strategy != Strategy::bsp) {
     return needs("sync.period", "auto");
   }
+  if (config.slots.rule == SlotRule::measured) return needs("slots.rule", "measured");
   return std::nullopt;
 }
 

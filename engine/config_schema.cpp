@@ -269,7 +269,8 @@ Fields group_and_slot_fields() {
       integer(at("slots.concurrent", slots, &SlotsConfig::concurrent), 1, 4096),
       seconds(at("slots.turn_limit_s", slots, &SlotsConfig::turn_limit)),
       one_of(at("slots.clock", slots, &SlotsConfig::clock), {"local"}),
-      one_of(at("slots.rule", slots, &SlotsConfig::rule), {"paper"}),
+      choice(at("slots.rule", slots, &SlotsConfig::rule), {SlotRule::paper, SlotRule::measured}),
+      number(at("slots.guard", slots, &SlotsConfig::guard), {.high = 10.0}),
       integer(at("slots.profile_iterations", slots, &SlotsConfig::profile_iterations), 1, 10'000),
   };
 }
@@ -313,7 +314,7 @@ Fields machine_fields() {
 bool changes_results(std::string_view key) {
   constexpr std::array<std::string_view, 5> tables{
       "model.", "optimizer.", "sync.", "groups.", "link."};
-  constexpr std::array<std::string_view, 12> keys{
+  constexpr std::array<std::string_view, 13> keys{
       "job.seed",
       "job.epochs",
       "job.iterations",
@@ -325,6 +326,7 @@ bool changes_results(std::string_view key) {
       "data.mean",
       "data.deviation",
       "cluster.workers",
+      "slots.rule",
       "wire.chunk_bytes"};
   return std::ranges::find(keys, key) != keys.end() ||
          std::ranges::any_of(

@@ -121,6 +121,7 @@ ServerOptions server_options(const Config& config, const Model& model, Iteration
   options.grouping = grouping_options(config);
   if (!config.sync.period) options.period_link = link_cost(config);
   options.admission = config.slots.admission;
+  options.slots = slot_options(config);
   options.turns = {
       .concurrent = config.slots.concurrent, .stall_max = config.slots.turn_limit, .early = true};
   options.last_iteration = last;

@@ -205,7 +205,8 @@ void Server::choose_period_for(const LinkCost& link) {
       {.layers = options_.layers,
        .policy = {},
        .grouping = options_.grouping,
-       .admission = options_.admission},
+       .admission = options_.admission,
+       .slots = options_.slots},
       link);
   CHECK(choice.has_value(), "a policy that was not checked");
   period_choice_ = *std::move(choice);
@@ -233,7 +234,8 @@ void Server::start() {
       {.layers = options_.layers,
        .policy = verdict->policy,
        .grouping = options_.grouping,
-       .admission = options_.admission});
+       .admission = options_.admission,
+       .slots = options_.slots});
   std::vector<LayerRange> ranges;
   for (const PlannedGroup& group : plan.groups)
     ranges.push_back(group.range.layers);

@@ -52,6 +52,7 @@ struct ServerOptions {
   /// Set: T is not the policy's, but what hides communication on this link, chosen at the start.
   std::optional<LinkCost> period_link = std::nullopt;
   Admission admission = Admission::slots;
+  SlotOptions slots;
   Turns::Options turns;
   Iteration last_iteration{1};
   bool final_round = true;
