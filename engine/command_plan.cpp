@@ -61,19 +61,17 @@ Config plan_config(const PlanCommand& command) {
   return load_config(command.common.config_path, overrides);
 }
 
-/// What the plan will cost, where the link is known.
-Outlook make_outlook(const Config& config, const PlanRequest& planning, const Plan& plan) {
+/// What is known before there is a plan: the link, and which T it allows.
+Outlook link_outlook(const Config& config, const PlanRequest& planning) {
   const auto link = link_cost(config);
   if (!link) return {};
-  auto smallest = choose_period(policy_request(config), planning, *link);
+  const PolicyRequest policy = policy_request(config);
+  auto smallest = choose_period(policy, planning, *link);
   if (!smallest) {  // the config's own T is above those that are looked at, and all of them refused
-    smallest = PeriodChoice{
-        .period = plan.policy.period, .hides = false, .reason = smallest.error().detail};
+    smallest =
+        PeriodChoice{.period = policy.period, .hides = false, .reason = smallest.error().detail};
   }
-  return {
-      .link = link,
-      .prediction = predict(plan, planning.layers, *link),
-      .smallest = *std::move(smallest)};
+  return {.link = link, .prediction = std::nullopt, .smallest = *std::move(smallest)};
 }
 
 }  // namespace
@@ -84,15 +82,21 @@ ExitCode show_plan(const PlanCommand& command) {
   const auto layers = command.profile_path
                           ? read_profile(role.host().storage, *command.profile_path)
                           : measure_profile(role, config);
-  const auto verdict = resolve(policy_request(config));
-  if (!verdict) throw ConfigError(verdict.error().detail);
-  const PlanRequest planning{
+  PlanRequest planning{
       .layers = layers,
-      .policy = verdict->policy,
+      .policy = {},
       .grouping = grouping_options(config),
-      .admission = config.slots.admission};
+      .admission = config.slots.admission,
+      .slots = slot_options(config)};
+  Outlook outlook = link_outlook(config, planning);
+  PolicyRequest policy = policy_request(config);
+  if (!config.sync.period && outlook.smallest) policy.period = outlook.smallest->period;
+  planning.grouping.period = policy.period;
+  const auto verdict = resolve(policy);
+  if (!verdict) throw ConfigError(verdict.error().detail);
+  planning.policy = verdict->policy;
   const Plan plan = make_plan(planning);
-  const Outlook outlook = make_outlook(config, planning, plan);
+  if (outlook.link) outlook.prediction = predict(plan, layers, *outlook.link);
   for (const std::string& warning : verdict->warnings)
     fmt::print(stderr, "warning: {}\n", warning);
   fmt::print(

@@ -8,6 +8,7 @@
 #include <fmt/format.h>
 #include <toml++/toml.h>
 
+#include "engine/config_conflicts.hpp"
 #include "engine/config_schema.hpp"
 #include "engine/config_value.hpp"
 
@@ -277,11 +278,20 @@ Config load_config(const std::string& path, const std::vector<ConfigOverride>& o
   }
 }
 
+namespace {
+
+/// Until one is chosen for "auto", the default stands in: what is refused with it is refused.
+std::uint32_t period_to_check(const Config& config) {
+  return config.sync.period.value_or(PolicyRequest{}.period);
+}
+
+}  // namespace
+
 PolicyRequest policy_request(const Config& config) {
   return {
       .strategy = config.sync.strategy,
       .rule = config.sync.rule,
-      .period = config.sync.period,
+      .period = period_to_check(config),
       .workers = config.cluster.workers,
       .alpha = config.sync.alpha,
       .beta = config.sync.beta,
@@ -310,9 +320,17 @@ GroupingOptions grouping_options(const Config& config) {
       .count = config.groups.count,
       .bytes_max = config.groups.bytes_max,
       .first_bytes_max = config.groups.first_bytes_max,
-      .period = config.sync.period,
+      .period = period_to_check(config),
       .phases = phase_of(policy_request(config)),
       .link = link};
+}
+
+SlotOptions slot_options(const Config& config) {
+  SlotOptions options{.rule = config.slots.rule, .link = std::nullopt};
+  if (const auto link = link_cost(config)) {
+    options.link = MeasuredLink{.cost = *link, .guard = config.slots.guard};
+  }
+  return options;
 }
 
 std::string to_toml(const Config& config) {

@@ -12,6 +12,7 @@
 #include "net/endpoint.hpp"
 #include "net/time.hpp"
 #include "ps/grouping.hpp"
+#include "ps/planner.hpp"
 #include "ps/policy.hpp"
 #include "ps/timeouts.hpp"
 
@@ -56,7 +57,7 @@ struct SyncConfig {  // [sync]
   Strategy strategy = Strategy::interleaved;
   UpdateRule rule = UpdateRule::old_center;
   std::optional<PhaseRule> phases;
-  std::uint32_t period = 3;
+  std::optional<std::uint32_t> period = 3;  ///< none: "auto", chosen at the start
   std::optional<double> alpha;
   std::optional<double> beta;
   std::optional<double> curvature;
@@ -77,10 +78,11 @@ struct GroupsConfig {  // [groups]
 
 struct SlotsConfig {  // [slots]
   Admission admission = Admission::slots;
-  std::uint32_t concurrent = 1;          ///< turns at a time, with grants
-  Duration turn_limit{500ms};            ///< a holder of a turn that stalls this long loses it
-  std::string clock = "local";           ///< "local" only, for now
-  std::string rule = "paper";            ///< "paper" only, for now
+  std::uint32_t concurrent = 1;  ///< turns at a time, with grants
+  Duration turn_limit{500ms};    ///< a holder of a turn that stalls this long loses it
+  std::string clock = "local";   ///< "local" only, for now
+  SlotRule rule = SlotRule::paper;
+  double guard = 0.05;                   ///< rule measured: share of a push's time
   std::uint64_t profile_iterations = 5;  ///< measured before iteration 1, on scratch parameters
   bool operator==(const SlotsConfig&) const = default;
 };
@@ -156,6 +158,7 @@ Config load_config(const std::string& path, const std::vector<ConfigOverride>& o
 /// What ps/policy and ps/planner are asked, as the config says it.
 PolicyRequest policy_request(const Config& config);
 GroupingOptions grouping_options(const Config& config);
+SlotOptions slot_options(const Config& config);
 
 /// What one push costs; none while link.rate_bits_per_second is "auto".
 std::optional<LinkCost> link_cost(const Config& config);

@@ -71,6 +71,17 @@ ConfigField integer(Place<Section, Value> place, std::uint64_t low, std::uint64_
 }
 
 template <class Section>
+ConfigField integer_or_auto(
+    Place<Section, std::optional<std::uint32_t>> place, std::uint32_t low, std::uint32_t high) {
+  return make_field(
+      place,
+      "integer or \"auto\"",
+      [low, high](const ConfigValue& value, std::optional<std::uint32_t>& parsed) {
+        return read_integer_or_auto(value, low, high, parsed);
+      });
+}
+
+template <class Section>
 ConfigField number(Place<Section, double> place, Range range) {
   return make_field(place, "number", [range](const ConfigValue& value, double& parsed) {
     return read_number(value, range, parsed);
@@ -234,7 +245,7 @@ Fields sync_fields() {
       choice(
           at("sync.phases", section, &SyncConfig::phases),
           {PhaseRule::residue, PhaseRule::together, PhaseRule::contiguous, PhaseRule::level}),
-      integer(at("sync.period", section, &SyncConfig::period), 1, 1'000'000),
+      integer_or_auto(at("sync.period", section, &SyncConfig::period), 1, 1'000'000),
       number_or_auto(at("sync.alpha", section, &SyncConfig::alpha), {}),
       number_or_auto(
           at("sync.beta", section, &SyncConfig::beta),
@@ -266,7 +277,8 @@ Fields group_and_slot_fields() {
       integer(at("slots.concurrent", slots, &SlotsConfig::concurrent), 1, 4096),
       seconds(at("slots.turn_limit_s", slots, &SlotsConfig::turn_limit)),
       one_of(at("slots.clock", slots, &SlotsConfig::clock), {"local"}),
-      one_of(at("slots.rule", slots, &SlotsConfig::rule), {"paper"}),
+      choice(at("slots.rule", slots, &SlotsConfig::rule), {SlotRule::paper, SlotRule::measured}),
+      number(at("slots.guard", slots, &SlotsConfig::guard), {.high = 10.0}),
       integer(at("slots.profile_iterations", slots, &SlotsConfig::profile_iterations), 1, 10'000),
   };
 }
@@ -311,7 +323,7 @@ Fields machine_fields() {
 bool changes_results(std::string_view key) {
   constexpr std::array<std::string_view, 5> tables{
       "model.", "optimizer.", "sync.", "groups.", "link."};
-  constexpr std::array<std::string_view, 12> keys{
+  constexpr std::array<std::string_view, 13> keys{
       "job.seed",
       "job.epochs",
       "job.iterations",
@@ -323,6 +335,7 @@ bool changes_results(std::string_view key) {
       "data.mean",
       "data.deviation",
       "cluster.workers",
+      "slots.rule",
       "wire.chunk_bytes"};
   return std::ranges::find(keys, key) != keys.end() ||
          std::ranges::any_of(
@@ -346,52 +359,11 @@ Fields make_fields() {
   return all;
 }
 
-/// What asks for the link's cost while it is not known.
-std::optional<std::string> find_link_conflict(const Config& config) {
-  if (config.link.rate_bits_per_second) return std::nullopt;
-  const auto needs = [](std::string_view key, std::string_view value) {
-    return fmt::format(
-        "{}: \"{}\" goes by what the link costs, and link.rate_bits_per_second is \"auto\", not "
-        "known: give the rate of the PS's link, for example 1e9",
-        key,
-        value);
-  };
-  if (needs_link(config.groups.planner)) {
-    return needs("groups.planner", to_string(config.groups.planner));
-  }
-  return std::nullopt;
-}
-
 }  // namespace
 
 const std::vector<ConfigField>& config_fields() {
   static const Fields fields = make_fields();
   return fields;
-}
-
-std::optional<std::string> find_config_conflict(const Config& config) {
-  const TimeoutsConfig& timeouts = config.timeouts;
-  if (timeouts.worker <= 2 * timeouts.heartbeat) {
-    return fmt::format(
-        "timeouts.worker_s: must be above 2*timeouts.heartbeat_s, so that one lost heartbeat is "
-        "no death: {:g} > 2*{:g} does not hold",
-        to_seconds(timeouts.worker),
-        to_seconds(timeouts.heartbeat));
-  }
-  if (timeouts.warning >= timeouts.worker) {
-    return fmt::format(
-        "timeouts.warning_s: must be below timeouts.worker_s, so that a warning comes before the "
-        "worker is given up: {:g} < {:g} does not hold",
-        to_seconds(timeouts.warning),
-        to_seconds(timeouts.worker));
-  }
-  if (config.wire.early_bytes_max < config.wire.chunk_bytes) {
-    return fmt::format(
-        "wire.early_bytes_max: must hold one chunk: {} >= wire.chunk_bytes = {} does not hold",
-        config.wire.early_bytes_max,
-        config.wire.chunk_bytes);
-  }
-  return find_link_conflict(config);
 }
 
 }  // namespace stagger

@@ -37,6 +37,7 @@ std::string toml_text(double value);
 std::string toml_text(std::string_view value);
 std::string toml_text(const std::string& value);
 std::string toml_text(const std::optional<double>& value);
+std::string toml_text(const std::optional<std::uint32_t>& value);
 std::string toml_text(Duration value);
 std::string toml_text(const Endpoint& value);
 std::string toml_text(const std::vector<std::uint64_t>& value);

@@ -119,7 +119,9 @@ ServerOptions server_options(const Config& config, const Model& model, Iteration
   options.settings = result_settings(config);
   options.policy = policy_request(config);
   options.grouping = grouping_options(config);
+  if (!config.sync.period) options.period_link = link_cost(config);
   options.admission = config.slots.admission;
+  options.slots = slot_options(config);
   options.turns = {
       .concurrent = config.slots.concurrent, .stall_max = config.slots.turn_limit, .early = true};
   options.last_iteration = last;

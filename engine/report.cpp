@@ -23,6 +23,12 @@ Json period_changes(const Server& server) {
   return changes;
 }
 
+/// Why T is what it is; null where the config says it.
+Json period_reason(const Server& server) {
+  const auto& choice = server.period_choice();
+  return choice ? Json(choice->reason) : Json(nullptr);
+}
+
 Json iterations_due(const Plan& plan, GroupId group) {
   Json iterations = Json::array();
   for (std::uint64_t j = 1; j <= plan.policy.period; ++j) {
@@ -100,6 +106,7 @@ std::string report_json(const RunFacts& facts) {
       {"strategy", to_string(policy.strategy)},
       {"rule", to_string(policy.rule)},
       {"period", policy.period},
+      {"period_reason", period_reason(server)},
       {"alpha", policy.alpha},
       {"beta", policy.beta},
       {"outer_momentum", policy.outer_momentum},
@@ -161,6 +168,9 @@ std::string report_text(const std::string& report_json) {
       report["slot_lateness_us"]["p50"].get<double>(),
       report["slot_lateness_us"]["p99"].get<double>(),
       report["parameters_sha256"].get<std::string>());
+  if (report["period_reason"].is_string()) {
+    text += fmt::format("period          {}\n", report["period_reason"].get<std::string>());
+  }
   for (const Json& lost : report["workers_lost"]) {
     text += fmt::format(
         "lost            rank {} after iteration {}: {}\n",

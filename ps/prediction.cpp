@@ -21,6 +21,7 @@ struct GroupFacts {
   double forward_before = 0.0;  ///< the forward's way to the group
   double backward_until = 0.0;  ///< backward up to and with the group
   double need = 0.0;            ///< of one push
+  double delay = 0.0;           ///< from ready to the first slot
   double slot = 0.0;            ///< what a worker waits for each one before it
 };
 
@@ -44,6 +45,9 @@ std::vector<GroupFacts> group_facts(
         .forward_before = 0.0,
         .backward_until = backward,
         .need = link.need_ns(planned.range.bytes),
+        .delay = plan.admission == Admission::slots
+                     ? static_cast<double>(planned.slot.delay.count())
+                     : 0.0,
         .slot = plan.admission == Admission::slots ? static_cast<double>(planned.slot.slot.count())
                                                    : 0.0};
   }
@@ -134,8 +138,9 @@ class Forecast {
 
   void exchange(std::size_t group, double ready) {
     const GroupFacts& facts = facts_[group];
-    const double first = std::max(ready, push_free_);
-    const double last = std::max(first + others_ * facts.need, ready + others_ * facts.slot);
+    const double slotted = ready + facts.delay;
+    const double first = std::max(slotted, push_free_);
+    const double last = std::max(first + others_ * facts.need, slotted + others_ * facts.slot);
     push_free_ = last + facts.need;
     reply_free_ = std::max(push_free_, reply_free_) + (others_ + 1.0) * facts.need;
     reply_end_[group] = reply_free_;

@@ -85,7 +85,8 @@ PlannedGroup read(wire::Group::Reader in) {
       .slot =
           {.current = read_plan_time(in.getCurrentNs(), "currentNs"),
            .window = read_plan_time(in.getWindowNs(), "windowNs"),
-           .slot = read_plan_time(in.getSlotNs(), "slotNs")},
+           .slot = read_plan_time(in.getSlotNs(), "slotNs"),
+           .delay = read_plan_time(in.getDelayNs(), "delayNs")},
       .phase = in.getPhase()};
 }
 
@@ -129,6 +130,7 @@ Plan read(wire::Plan::Reader in) {
   plan.policy.rule = read_enum(in.getRule(), UpdateRule::post_step, "rule");
   plan.policy.phase = read_enum(in.getPhase(), PhaseRule::level, "phase");
   plan.admission = read_enum(in.getAdmission(), Admission::slots_grants, "admission");
+  plan.slot_rule = read_enum(in.getSlotRule(), SlotRule::measured, "slotRule");
   plan.policy.period = in.getPeriod();
   plan.policy.workers = in.getWorkers();
   plan.policy.alpha = in.getAlpha();

@@ -124,7 +124,7 @@ Result<Plan> Server::next_plan(const Change& change, Iteration agreed) const {
   const auto verdict = resolve(request);
   if (!verdict) return verdict.error();
   const Plan& current = plans_.latest();
-  Plan plan = replan(current, options_.layers, verdict->policy, current.admission);
+  Plan plan = replan(current, options_.layers, verdict->policy, current.admission, options_.slots);
   plan.first_iteration = earliest_switch(agreed, current.first_iteration, current.policy.period);
   if (plan.first_iteration > options_.last_iteration) {
     return Error{

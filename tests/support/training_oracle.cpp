@@ -76,7 +76,7 @@ class Training {
   std::size_t groups() const { return center_.layout().groups(); }
 
   bool is_due(std::size_t group, std::uint64_t iteration) const {
-    const std::uint64_t period = config_.sync.period;
+    const std::uint64_t period = config_.sync.period.value();
     const bool residue = config_.sync.phases == PhaseRule::residue;
     if (config_.sync.strategy == Strategy::easgd || (diloco_ && !residue)) {
       return iteration % period == 0;

@@ -138,7 +138,7 @@ INSTANTIATE_TEST_SUITE_P(
             .message = "c.toml:8:10: sync.period: expected an integer, found number"},
         BadValue{
             .text = "[sync]\nperiod = \"3\"\n",
-            .message = "c.toml:8:10: sync.period: expected an integer, found string"},
+            .message = "c.toml:8:10: sync.period: expected an integer or \"auto\", found \"3\""},
         BadValue{
             .text = "[sync]\nstrategy = \"esgd\"\n",
             .message = "c.toml:8:12: sync.strategy: \"esgd\" is not known; known: interleaved, "

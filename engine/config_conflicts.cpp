@@ -1,0 +1,57 @@
+#include "engine/config_conflicts.hpp"
+
+#include <string_view>
+
+#include <fmt/format.h>
+
+namespace stagger {
+namespace {
+
+/// What asks for the link's cost while it is not known.
+std::optional<std::string> find_link_conflict(const Config& config) {
+  if (config.link.rate_bits_per_second) return std::nullopt;
+  const auto needs = [](std::string_view key, std::string_view value) {
+    return fmt::format(
+        "{}: \"{}\" goes by what the link costs, and link.rate_bits_per_second is \"auto\", not "
+        "known: give the rate of the PS's link, for example 1e9",
+        key,
+        value);
+  };
+  if (needs_link(config.groups.planner)) {
+    return needs("groups.planner", to_string(config.groups.planner));
+  }
+  if (!config.sync.period && config.sync.strategy != Strategy::bsp) {
+    return needs("sync.period", "auto");
+  }
+  if (config.slots.rule == SlotRule::measured) return needs("slots.rule", "measured");
+  return std::nullopt;
+}
+
+}  // namespace
+
+std::optional<std::string> find_config_conflict(const Config& config) {
+  const TimeoutsConfig& timeouts = config.timeouts;
+  if (timeouts.worker <= 2 * timeouts.heartbeat) {
+    return fmt::format(
+        "timeouts.worker_s: must be above 2*timeouts.heartbeat_s, so that one lost heartbeat is "
+        "no death: {:g} > 2*{:g} does not hold",
+        to_seconds(timeouts.worker),
+        to_seconds(timeouts.heartbeat));
+  }
+  if (timeouts.warning >= timeouts.worker) {
+    return fmt::format(
+        "timeouts.warning_s: must be below timeouts.worker_s, so that a warning comes before the "
+        "worker is given up: {:g} < {:g} does not hold",
+        to_seconds(timeouts.warning),
+        to_seconds(timeouts.worker));
+  }
+  if (config.wire.early_bytes_max < config.wire.chunk_bytes) {
+    return fmt::format(
+        "wire.early_bytes_max: must hold one chunk: {} >= wire.chunk_bytes = {} does not hold",
+        config.wire.early_bytes_max,
+        config.wire.chunk_bytes);
+  }
+  return find_link_conflict(config);
+}
+
+}  // namespace stagger
