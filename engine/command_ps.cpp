@@ -149,7 +149,7 @@ class PsProcess {
 
 ExitCode run_ps(const CommonOptions& options) {
   const Config config = load_config(options.config_path, options.overrides);
-  Role role("ps", config.job.seed);
+  Role role("ps", config.job.seed, tcp_options(config));
   PsProcess process(role, config, options.json);
   role.run(process.run(), [&process] { process.stop(); });
   return ExitCode::success;

@@ -29,7 +29,11 @@ ExitCode run_worker(const WorkerCommand& command) {
   }
   const std::string name = command.rank < 0 ? "worker" : "worker/" + std::to_string(command.rank);
   const Pace pace = config.backend.kind == BackendKind::replay ? Pace::nominal : Pace::own;
-  Role role(name, config.job.seed + static_cast<std::uint64_t>(command.rank + 1), pace);
+  Role role(
+      name,
+      config.job.seed + static_cast<std::uint64_t>(command.rank + 1),
+      tcp_options(config),
+      pace);
   const auto workload = load_workload(role.host().storage, config, DataNeed::train);
   const WorkerOptions options =
       worker_options(config, workload->architecture(), workload->last_iteration(), command.rank);

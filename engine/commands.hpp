@@ -28,6 +28,8 @@ struct WorkerCommand {
 struct PlanCommand {
   CommonOptions common;
   std::optional<std::string> profile_path;  ///< layer times from a CSV file
+  std::optional<std::string> bandwidth;     ///< "1gbit": overrides link.rate_bits_per_second
+  std::optional<std::string> latency;       ///< "50us": overrides link.start_us
 };
 
 struct ProfileCommand {

@@ -8,6 +8,7 @@
 #include <fmt/format.h>
 #include <toml++/toml.h>
 
+#include "engine/config_conflicts.hpp"
 #include "engine/config_schema.hpp"
 #include "engine/config_value.hpp"
 
@@ -278,18 +279,30 @@ Config load_config(const std::string& path, const std::vector<ConfigOverride>& o
   }
 }
 
+namespace {
+
+/// Until one is chosen for "auto", the default stands in: what is refused with it is refused.
+std::uint32_t period_to_check(const Config& config) {
+  return config.sync.period.value_or(PolicyRequest{}.period);
+}
+
+}  // namespace
+
 PolicyRequest policy_request(const Config& config) {
   return {
       .strategy = config.sync.strategy,
       .rule = config.sync.rule,
-      .phase = config.sync.phases,
-      .period = config.sync.period,
+      .period = period_to_check(config),
       .workers = config.cluster.workers,
       .alpha = config.sync.alpha,
       .beta = config.sync.beta,
       .learning_rate = config.optimizer.lr,
       .momentum = config.optimizer.momentum,
-      .curvature = config.sync.curvature};
+      .curvature = config.sync.curvature,
+      .phase = config.sync.phases,
+      .outer_lr = config.sync.outer_lr,
+      .outer_momentum = config.sync.outer_momentum,
+      .mixing = config.sync.mixing};
 }
 
 std::optional<LinkCost> link_cost(const Config& config) {
@@ -303,15 +316,22 @@ std::optional<LinkCost> link_cost(const Config& config) {
 GroupingOptions grouping_options(const Config& config) {
   std::optional<LinkCost> link = link_cost(config);
   if (link) link = shared_by(*link, config.cluster.workers);
-  const bool interleaved = config.sync.strategy == Strategy::interleaved;
   return {
       .planner = config.groups.planner,
       .count = config.groups.count,
       .bytes_max = config.groups.bytes_max,
       .first_bytes_max = config.groups.first_bytes_max,
-      .period = config.sync.period,
-      .phases = interleaved ? config.sync.phases : PhaseRule::together,
+      .period = period_to_check(config),
+      .phases = phase_of(policy_request(config)),
       .link = link};
+}
+
+SlotOptions slot_options(const Config& config) {
+  SlotOptions options{.rule = config.slots.rule, .link = std::nullopt};
+  if (const auto link = link_cost(config)) {
+    options.link = MeasuredLink{.cost = *link, .guard = config.slots.guard};
+  }
+  return options;
 }
 
 std::string to_toml(const Config& config) {

@@ -12,6 +12,7 @@
 #include "net/endpoint.hpp"
 #include "net/time.hpp"
 #include "ps/grouping.hpp"
+#include "ps/planner.hpp"
 #include "ps/policy.hpp"
 #include "ps/timeouts.hpp"
 
@@ -71,11 +72,14 @@ struct OptimizerConfig {  // [optimizer]
 struct SyncConfig {  // [sync]
   Strategy strategy = Strategy::interleaved;
   UpdateRule rule = UpdateRule::old_center;
-  PhaseRule phases = PhaseRule::residue;
-  std::uint32_t period = 3;
+  std::optional<PhaseRule> phases;
+  std::optional<std::uint32_t> period = 3;  ///< none: "auto", chosen at the start
   std::optional<double> alpha;
   std::optional<double> beta;
   std::optional<double> curvature;
+  double outer_lr = 0.7;
+  double outer_momentum = 0.9;
+  double mixing = 1.0;
   bool final_round = true;
   bool operator==(const SyncConfig&) const = default;
 };
@@ -90,10 +94,11 @@ struct GroupsConfig {  // [groups]
 
 struct SlotsConfig {  // [slots]
   Admission admission = Admission::slots;
-  std::uint32_t concurrent = 1;          ///< turns at a time, with grants
-  Duration turn_limit{500ms};            ///< a holder of a turn that stalls this long loses it
-  std::string clock = "local";           ///< "local" only, for now
-  std::string rule = "paper";            ///< "paper" only, for now
+  std::uint32_t concurrent = 1;  ///< turns at a time, with grants
+  Duration turn_limit{500ms};    ///< a holder of a turn that stalls this long loses it
+  std::string clock = "local";   ///< "local" only, for now
+  SlotRule rule = SlotRule::paper;
+  double guard = 0.05;                   ///< rule measured: share of a push's time
   std::uint64_t profile_iterations = 5;  ///< measured before iteration 1, on scratch parameters
   bool operator==(const SlotsConfig&) const = default;
 };
@@ -121,6 +126,8 @@ struct HttpConfig {                                 // [http]
 
 struct WireConfig {  // [wire]
   std::uint64_t chunk_bytes = std::uint64_t{1} << 20;
+  std::uint64_t window_bytes =
+      0;  ///< what a peer may have sent and not read; 0: as the kernel likes
   std::uint64_t early_bytes_max =
       std::uint64_t{256} << 20;  ///< what the PS keeps of chunks that came before their turn
   bool operator==(const WireConfig&) const = default;
@@ -168,6 +175,7 @@ Config load_config(const std::string& path, const std::vector<ConfigOverride>& o
 /// What ps/policy and ps/planner are asked, as the config says it.
 PolicyRequest policy_request(const Config& config);
 GroupingOptions grouping_options(const Config& config);
+SlotOptions slot_options(const Config& config);
 
 /// What one push costs; none while link.rate_bits_per_second is "auto".
 std::optional<LinkCost> link_cost(const Config& config);

@@ -1,10 +1,9 @@
-#include <optional>
-#include <string>
+#include "engine/config_conflicts.hpp"
+
 #include <string_view>
 
 #include <fmt/format.h>
 
-#include "engine/config_schema.hpp"
 #include "engine/replay_profile.hpp"
 
 namespace stagger {
@@ -23,6 +22,10 @@ std::optional<std::string> find_link_conflict(const Config& config) {
   if (needs_link(config.groups.planner)) {
     return needs("groups.planner", to_string(config.groups.planner));
   }
+  if (!config.sync.period && config.sync.strategy != Strategy::bsp) {
+    return needs("sync.period", "auto");
+  }
+  if (config.slots.rule == SlotRule::measured) return needs("slots.rule", "measured");
   return std::nullopt;
 }
 

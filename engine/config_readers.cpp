@@ -50,6 +50,21 @@ Problem read_integer(
   return std::nullopt;
 }
 
+Problem read_integer_or_auto(
+    const ConfigValue& value,
+    std::uint64_t low,
+    std::uint64_t high,
+    std::optional<std::uint32_t>& parsed) {
+  if (const auto* const text = std::get_if<std::string>(&value)) {
+    if (*text == "auto") return std::nullopt;
+    return fmt::format("expected an integer or \"auto\", found {}", toml_text(*text));
+  }
+  std::uint64_t found = 0;
+  if (Problem problem = read_integer(value, low, high, found)) return problem;
+  parsed = static_cast<std::uint32_t>(found);
+  return std::nullopt;
+}
+
 Problem read_number(const ConfigValue& value, const Range& range, double& parsed) {
   if (const auto* const whole = std::get_if<std::int64_t>(&value)) {
     parsed = static_cast<double>(*whole);

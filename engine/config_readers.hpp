@@ -27,6 +27,13 @@ struct Range {
 Problem read_integer(
     const ConfigValue& value, std::uint64_t low, std::uint64_t high, std::uint64_t& parsed);
 
+/// "auto" leaves it unset.
+Problem read_integer_or_auto(
+    const ConfigValue& value,
+    std::uint64_t low,
+    std::uint64_t high,
+    std::optional<std::uint32_t>& parsed);
+
 /// An integer is a number too.
 Problem read_number(const ConfigValue& value, const Range& range, double& parsed);
 

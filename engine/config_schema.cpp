@@ -71,6 +71,17 @@ ConfigField integer(Place<Section, Value> place, std::uint64_t low, std::uint64_
 }
 
 template <class Section>
+ConfigField integer_or_auto(
+    Place<Section, std::optional<std::uint32_t>> place, std::uint32_t low, std::uint32_t high) {
+  return make_field(
+      place,
+      "integer or \"auto\"",
+      [low, high](const ConfigValue& value, std::optional<std::uint32_t>& parsed) {
+        return read_integer_or_auto(value, low, high, parsed);
+      });
+}
+
+template <class Section>
 ConfigField number(Place<Section, double> place, Range range) {
   return make_field(place, "number", [range](const ConfigValue& value, double& parsed) {
     return read_number(value, range, parsed);
@@ -121,20 +132,22 @@ ConfigField one_of(Place<Section, std::string> place, std::vector<std::string> n
       });
 }
 
-template <class Section, class Enum>
-ConfigField choice(Place<Section, Enum> place, std::vector<Enum> choices) {
+/// A place that may be unset has the name "auto" too.
+template <class Section, class Value, class Enum>
+ConfigField choice(Place<Section, Value> place, std::initializer_list<Enum> choices) {
   std::vector<std::string> names;
   names.reserve(choices.size());
   for (const Enum each : choices)
     names.emplace_back(to_string(each));
+  if constexpr (!std::is_enum_v<Value>) names.emplace_back("auto");
   return make_field(
       place,
       "string",
-      [choices = std::move(choices), names = std::move(names)](
-          const ConfigValue& value, Enum& parsed) -> Problem {
+      [choices = std::vector<Enum>(choices), names = std::move(names)](
+          const ConfigValue& value, Value& parsed) -> Problem {
         std::size_t index = 0;
         if (Problem problem = read_choice(value, names, index)) return problem;
-        parsed = choices[index];
+        if (index < choices.size()) parsed = choices[index];
         return std::nullopt;
       });
 }
@@ -238,23 +251,29 @@ Fields optimizer_fields() {
 }
 
 Fields sync_fields() {
+  using enum Strategy;
   const auto section = &Config::sync;
   return {
       choice(
           at("sync.strategy", section, &SyncConfig::strategy),
-          {Strategy::interleaved, Strategy::easgd, Strategy::local_sgd, Strategy::bsp}),
+          {interleaved, easgd, local_sgd, diloco, bsp}),
       choice(
           at("sync.rule", section, &SyncConfig::rule),
           {UpdateRule::old_center, UpdateRule::fresh_center, UpdateRule::post_step}),
       choice(
           at("sync.phases", section, &SyncConfig::phases),
-          {PhaseRule::residue, PhaseRule::contiguous, PhaseRule::level}),
-      integer(at("sync.period", section, &SyncConfig::period), 1, 1'000'000),
+          {PhaseRule::residue, PhaseRule::together, PhaseRule::contiguous, PhaseRule::level}),
+      integer_or_auto(at("sync.period", section, &SyncConfig::period), 1, 1'000'000),
       number_or_auto(at("sync.alpha", section, &SyncConfig::alpha), {}),
       number_or_auto(
           at("sync.beta", section, &SyncConfig::beta),
           {.high = 2.0, .above_low = true, .below_high = true}),
       number_or_auto(at("sync.curvature", section, &SyncConfig::curvature), {.above_low = true}),
+      number(at("sync.outer_lr", section, &SyncConfig::outer_lr), {.above_low = true}),
+      number(
+          at("sync.outer_momentum", section, &SyncConfig::outer_momentum),
+          {.high = 1.0, .below_high = true}),
+      number(at("sync.mixing", section, &SyncConfig::mixing), {.high = 1.0, .above_low = true}),
       flag(at("sync.final_round", section, &SyncConfig::final_round)),
   };
 }
@@ -276,7 +295,8 @@ Fields group_and_slot_fields() {
       integer(at("slots.concurrent", slots, &SlotsConfig::concurrent), 1, 4096),
       seconds(at("slots.turn_limit_s", slots, &SlotsConfig::turn_limit)),
       one_of(at("slots.clock", slots, &SlotsConfig::clock), {"local"}),
-      one_of(at("slots.rule", slots, &SlotsConfig::rule), {"paper"}),
+      choice(at("slots.rule", slots, &SlotsConfig::rule), {SlotRule::paper, SlotRule::measured}),
+      number(at("slots.guard", slots, &SlotsConfig::guard), {.high = 10.0}),
       integer(at("slots.profile_iterations", slots, &SlotsConfig::profile_iterations), 1, 10'000),
   };
 }
@@ -304,6 +324,7 @@ Fields machine_fields() {
       integer(at("http.connections_max", http, &HttpConfig::connections_max), 1, 65536),
       integer(at("http.body_bytes_max", http, &HttpConfig::body_bytes_max), 1, gibibyte),
       chunk_bytes(),
+      integer(at("wire.window_bytes", &Config::wire, &WireConfig::window_bytes), 0, gibibyte),
       integer(
           at("wire.early_bytes_max", &Config::wire, &WireConfig::early_bytes_max),
           4096,
@@ -321,7 +342,7 @@ Fields machine_fields() {
 bool changes_results(std::string_view key) {
   constexpr std::array<std::string_view, 5> tables{
       "model.", "optimizer.", "sync.", "groups.", "link."};
-  constexpr std::array<std::string_view, 14> keys{
+  constexpr std::array<std::string_view, 15> keys{
       "job.seed",
       "job.epochs",
       "job.iterations",
@@ -335,6 +356,7 @@ bool changes_results(std::string_view key) {
       "backend.name",
       "backend.bytes_scale",
       "cluster.workers",
+      "slots.rule",
       "wire.chunk_bytes"};
   return std::ranges::find(keys, key) != keys.end() ||
          std::ranges::any_of(

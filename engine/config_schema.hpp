@@ -29,7 +29,4 @@ struct ConfigField {
 /// In the order of the tables and keys in engine/config.hpp.
 const std::vector<ConfigField>& config_fields();
 
-/// What no single key can tell. The text begins with "table.key: "; none: all is well.
-std::optional<std::string> find_config_conflict(const Config& config);
-
 }  // namespace stagger

@@ -93,6 +93,10 @@ std::string toml_text(const std::optional<double>& value) {
   return value ? toml_text(*value) : "\"auto\"";
 }
 
+std::string toml_text(const std::optional<std::uint32_t>& value) {
+  return value ? toml_text(*value) : "\"auto\"";
+}
+
 std::string toml_text(Duration value) {
   return toml_text(to_seconds(value));
 }

@@ -29,7 +29,7 @@ using ConfigValue =
 std::string type_name(const ConfigValue& value);
 
 /// As TOML that reads back to the same value, bit for bit. Durations are in seconds; an unset
-/// number is "auto"; an endpoint without a host is the empty string.
+/// value is "auto"; an endpoint without a host is the empty string.
 std::string toml_text(bool value);
 std::string toml_text(std::uint32_t value);
 std::string toml_text(std::uint64_t value);
@@ -37,6 +37,7 @@ std::string toml_text(double value);
 std::string toml_text(std::string_view value);
 std::string toml_text(const std::string& value);
 std::string toml_text(const std::optional<double>& value);
+std::string toml_text(const std::optional<std::uint32_t>& value);
 std::string toml_text(Duration value);
 std::string toml_text(const Endpoint& value);
 std::string toml_text(const std::vector<std::uint64_t>& value);
@@ -45,6 +46,12 @@ template <class Enum>
   requires std::is_enum_v<Enum>
 std::string toml_text(Enum value) {
   return toml_text(to_string(value));
+}
+
+template <class Enum>
+  requires std::is_enum_v<Enum>
+std::string toml_text(const std::optional<Enum>& value) {
+  return value ? toml_text(*value) : "\"auto\"";
 }
 
 /// The name that is likely meant: nearest by insertions, deletions, substitutions and swaps of

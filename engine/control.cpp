@@ -32,7 +32,7 @@ constexpr std::array<Route, 5> routes{
 /// The period in {"period": 4}, or what is wrong.
 Result<std::uint32_t> parse_period(const std::string& body) {
   const auto wrong = [](const std::string& what) -> Error {
-    return {Errc::bad_message, what + R"(; expected {"period": N} with N >= 1)"};
+    return {.code = Errc::bad_message, .detail = what + R"(; expected {"period": N} with N >= 1)"};
   };
   const auto value = nlohmann::json::parse(body, nullptr, false);
   if (value.is_discarded()) return wrong("the body is not JSON");

@@ -120,7 +120,9 @@ ServerOptions server_options(
   options.settings = result_settings(config);
   options.policy = policy_request(config);
   options.grouping = grouping_options(config);
+  if (!config.sync.period) options.period_link = link_cost(config);
   options.admission = config.slots.admission;
+  options.slots = slot_options(config);
   options.turns = {
       .concurrent = config.slots.concurrent, .stall_max = config.slots.turn_limit, .early = true};
   options.last_iteration = last;
@@ -153,6 +155,12 @@ WorkerOptions worker_options(
   options.sgd = sgd_constants(config);
   options.profile_iterations = config.slots.profile_iterations;
   options.final_round = config.sync.final_round;
+  return options;
+}
+
+TcpOptions tcp_options(const Config& config) {
+  TcpOptions options;
+  options.window_bytes = static_cast<int>(config.wire.window_bytes);
   return options;
 }
 

@@ -10,6 +10,7 @@
 #include "engine/dataset.hpp"
 #include "engine/model.hpp"
 #include "engine/worker.hpp"
+#include "net/real/tcp_network.hpp"
 #include "net/storage.hpp"
 #include "ps/server.hpp"
 
@@ -52,6 +53,8 @@ ServerOptions server_options(
     const Config& config, const Architecture& architecture, Iteration last);
 WorkerOptions worker_options(
     const Config& config, const Architecture& architecture, Iteration last, std::int32_t rank);
+
+TcpOptions tcp_options(const Config& config);
 
 /// "runs/quickstart".
 std::string run_directory(const Config& config);

@@ -134,7 +134,7 @@ ExitCode run_job(const CommonOptions& options, const std::string& program) {
         config.job.name,
         config.cluster.workers,
         to_string(config.sync.strategy),
-        config.sync.period,
+        config.sync.period ? std::to_string(*config.sync.period) : "auto",
         run_directory(config));
     std::fflush(stdout);
   }

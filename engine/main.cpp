@@ -127,7 +127,10 @@ class CommandLine {
     apply_sets(common_, sets_);
     if (*run_) return run_job(common_, program);
     if (*ps_) return run_ps(common_);
-    if (*plan_) return show_plan({common_, optional(profile_path_)});
+    if (*plan_) {
+      return show_plan(
+          {common_, optional(profile_path_), optional(plan_bandwidth_), optional(plan_latency_)});
+    }
     if (*profile_) return write_profile({common_, optional(out_path_)});
     if (*evaluate_) return evaluate_model({common_, optional(model_path_)});
     if (*simulate_) {
@@ -166,14 +169,24 @@ class CommandLine {
   }
 
   void add_plan() {
-    plan_ = app_.add_subcommand("plan", "groups, due table, windows and slots of a config");
+    plan_ = app_.add_subcommand(
+        "plan", "groups, due table, windows, slots and predicted times of a config");
     add_common(*plan_, common_, sets_);
     plan_->add_option(
         "--profile",
         profile_path_,
         "layer times: a shipped profile, or a CSV file of name,params,bytes,t_fwd_us,t_bwd_us in "
         "forward order");
-    plan_->footer("Example: stagger plan configs/quickstart.toml --set sync.period=4 --json");
+    plan_->add_option(
+        "--bandwidth",
+        plan_bandwidth_,
+        "of the PS's link, for the prediction, such as 1gbit; default: link.rate_bits_per_second");
+    plan_->add_option(
+        "--latency",
+        plan_latency_,
+        "before a push's first byte, such as 50us; default: link.start_us");
+    plan_->footer(
+        "Example: stagger plan configs/quickstart.toml --set sync.period=4 --bandwidth 1gbit");
   }
 
   void add_profile() {
@@ -221,6 +234,8 @@ class CommandLine {
   std::string ps_address_;
   std::string profile_path_;
   std::string out_path_;
+  std::string plan_bandwidth_;
+  std::string plan_latency_;
   std::string model_path_;
   std::uint64_t seed_ = 1;
   double bandwidth_ = 1e9;

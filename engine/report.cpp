@@ -23,6 +23,12 @@ Json period_changes(const Server& server) {
   return changes;
 }
 
+/// Why T is what it is; null where the config says it.
+Json period_reason(const Server& server) {
+  const auto& choice = server.period_choice();
+  return choice ? Json(choice->reason) : Json(nullptr);
+}
+
 Json iterations_due(const Plan& plan, GroupId group) {
   Json iterations = Json::array();
   for (std::uint64_t j = 1; j <= plan.policy.period; ++j) {
@@ -63,6 +69,7 @@ Json plan_value(const Plan& plan, std::span<const LayerProfile> layers) {
       {"workers", plan.policy.workers},
       {"alpha", plan.policy.alpha},
       {"beta", plan.policy.beta},
+      {"outer_momentum", plan.policy.outer_momentum},
       {"admission", to_string(plan.admission)},
       {"groups", groups}};
 }
@@ -99,8 +106,10 @@ std::string report_json(const RunFacts& facts) {
       {"strategy", to_string(policy.strategy)},
       {"rule", to_string(policy.rule)},
       {"period", policy.period},
+      {"period_reason", period_reason(server)},
       {"alpha", policy.alpha},
       {"beta", policy.beta},
+      {"outer_momentum", policy.outer_momentum},
       {"effective_learning_rate_share", facts.effective_learning_rate_share},
       {"admission", to_string(server.plans().at(Iteration(1)).admission)},
       {"groups", server.plans().at(Iteration(1)).groups.size()},
@@ -169,6 +178,9 @@ std::string report_text(const std::string& report_json) {
       report["slot_lateness_us"]["p50"].get<double>(),
       report["slot_lateness_us"]["p99"].get<double>(),
       report["parameters_sha256"].get<std::string>());
+  if (report["period_reason"].is_string()) {
+    text += fmt::format("period          {}\n", report["period_reason"].get<std::string>());
+  }
   for (const Json& lost : report["workers_lost"]) {
     text += fmt::format(
         "lost            rank {} after iteration {}: {}\n",
@@ -179,11 +191,15 @@ std::string report_text(const std::string& report_json) {
   return text;
 }
 
-std::string plan_json(const Plan& plan, std::span<const LayerProfile> layers) {
-  return plan_value(plan, layers).dump(2) + "\n";
+std::string plan_json(
+    const Plan& plan, std::span<const LayerProfile> layers, const Outlook* outlook) {
+  Json value = plan_value(plan, layers);
+  if (outlook != nullptr) value["prediction"] = prediction_value(*outlook, plan);
+  return value.dump(2) + "\n";
 }
 
-std::string plan_text(const Plan& plan, std::span<const LayerProfile> layers) {
+std::string plan_text(
+    const Plan& plan, std::span<const LayerProfile> layers, const Outlook* outlook) {
   constexpr std::size_t width = 40;
   double total = 0.0;
   for (const PlannedGroup& group : plan.groups) {
@@ -224,6 +240,7 @@ std::string plan_text(const Plan& plan, std::span<const LayerProfile> layers) {
         bar(begin, begin + window, total, width),
         layers_text(group.range.layers, layers));
   }
+  if (outlook != nullptr) text += "\n" + prediction_text(*outlook, plan);
   return text;
 }
 

@@ -5,6 +5,7 @@
 #include <string>
 
 #include "engine/evaluation.hpp"
+#include "engine/prediction_report.hpp"
 #include "ps/grouping.hpp"
 #include "ps/plan.hpp"
 #include "ps/server.hpp"
@@ -26,11 +27,13 @@ std::string report_json(const RunFacts& facts);
 std::string report_text(const std::string& report_json);
 
 /// `plan --json`: per group index, layers, bytes, due (iterations of the first period), cur_us,
-/// window_us, slot_us.
-std::string plan_json(const Plan& plan, std::span<const LayerProfile> layers);
+/// window_us, slot_us. With an outlook also `prediction` (engine/prediction_report.hpp).
+std::string plan_json(
+    const Plan& plan, std::span<const LayerProfile> layers, const Outlook* outlook = nullptr);
 
 /// The same as a table, with a picture of the windows.
-std::string plan_text(const Plan& plan, std::span<const LayerProfile> layers);
+std::string plan_text(
+    const Plan& plan, std::span<const LayerProfile> layers, const Outlook* outlook = nullptr);
 
 /// GET /v1/status.
 std::string status_json(const Server& server, TimePoint now);

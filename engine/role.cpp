@@ -9,9 +9,10 @@
 
 namespace stagger {
 
-Role::Role(const std::string& component, std::uint64_t seed, Pace pace)
+Role::Role(
+    const std::string& component, std::uint64_t seed, const TcpOptions& tcp, Pace pace)
     : log_(component, LogLevel::info, wall_time_text, write_error_line),
-      real_(log_, seed, {}, pace),
+      real_(log_, seed, tcp, pace),
       scope_(real_.host().executor, component) {}
 
 void Role::run(Task<void> main, std::function<void()> on_signal) {

@@ -22,7 +22,11 @@ namespace stagger {
 class Role {
  public:
   /// `pace`: of the compute thread.
-  Role(const std::string& component, std::uint64_t seed, Pace pace = Pace::own);
+  Role(
+      const std::string& component,
+      std::uint64_t seed,
+      const TcpOptions& tcp = {},
+      Pace pace = Pace::own);
 
   Host host() { return real_.host(); }
 

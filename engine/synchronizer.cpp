@@ -148,19 +148,22 @@ Task<void> Synchronizer::exchange_group(const Plan& plan, RoundId round) {
   const TimePoint ready_at = state.ready_at;
   co_await await_turn(plan, round, ready_at);
   co_await client_.push(round.group);
-  const Duration slot = plan.groups[round.group.value()].slot.slot;
-  if (!has_slots(plan.admission) || slot <= Duration{0}) co_return;
-  const TimePoint end = ready_at + (worker_.value() + 1) * slot;
+  const SlotWindow& slot = plan.groups[round.group.value()].slot;
+  if (!has_slots(plan.admission) || slot.slot <= Duration{0}) co_return;
+  const TimePoint end =
+      ready_at + slot.delay + (slot_position(plan, round, worker_) + 1) * slot.slot;
   if (host_.clock.now() > end && overrun_.size() < Heartbeat::samples_max) {
     overrun_.push_back(host_.clock.now() - end);
   }
 }
 
 Task<void> Synchronizer::await_turn(const Plan& plan, RoundId round, TimePoint ready_at) {
-  // Clock "local": the slot counts from this worker's own ready time; its position is its rank
-  // under rule `paper`.
-  const Duration slot = plan.groups[round.group.value()].slot.slot;
-  const TimePoint begin = has_slots(plan.admission) ? ready_at + worker_.value() * slot : ready_at;
+  // Clock "local": the slot counts from this worker's own ready time.
+  const SlotWindow& slot = plan.groups[round.group.value()].slot;
+  const TimePoint begin =
+      has_slots(plan.admission)
+          ? ready_at + slot.delay + slot_position(plan, round, worker_) * slot.slot
+          : ready_at;
   if (has_turns(plan.admission)) {
     const Duration wait = std::max(begin - host_.clock.now(), Duration{0});
     co_await client_.await_turn(round.group, wait);

@@ -19,6 +19,18 @@ struct SgdConstants {
   float weight_decay = 0.0F;
 };
 
+/// Of a center's outer step, SGD with Nesterov momentum (PyTorch's SGD with nesterov).
+struct OuterConstants {
+  float learning_rate = 1.0F;
+  float momentum = 0.0F;
+};
+
+/// Whose values are in a sum.
+struct Attendance {
+  std::size_t present = 0;
+  std::size_t workers = 0;
+};
+
 namespace reference {
 
 /// w -= step. `velocity` is empty when momentum is 0.
@@ -54,6 +66,16 @@ void elastic_center(
     std::size_t present,
     std::size_t workers);
 
+/// diloco: sum' = center - learning_rate*(d + momentum*v') with v' = momentum*v + d, where d =
+/// (present*center - sum)/workers is the center less the mean, those absent counting as the center.
+/// `velocity` holds v. REQUIRES present > 0.
+void outer_center(
+    std::span<float> sum,
+    std::span<const float> center,
+    std::span<float> velocity,
+    OuterConstants outer,
+    Attendance attendance);
+
 /// bsp: sum' = center - step with grad = sum/present. REQUIRES present > 0.
 void mean_gradient_step(
     std::span<float> sum,
@@ -88,6 +110,12 @@ void elastic_center(
     float beta,
     std::size_t present,
     std::size_t workers);
+void outer_center(
+    std::span<float> sum,
+    std::span<const float> center,
+    std::span<float> velocity,
+    OuterConstants outer,
+    Attendance attendance);
 void mean_gradient_step(
     std::span<float> sum,
     std::span<const float> center,

@@ -71,6 +71,7 @@ struct Group {
   windowNs @4 :Int64;
   slotNs @5 :Int64;
   phase @6 :UInt32;  # due in iterations j with j mod period == phase
+  delayNs @7 :Int64;
 }
 
 struct Plan {
@@ -85,6 +86,8 @@ struct Plan {
   alpha @8 :Float64;
   beta @9 :Float64;
   groups @10 :List(Group);
+  outerMomentum @11 :Float64;  # of the center's step; strategy diloco
+  slotRule @12 :UInt8;
 }
 
 # PS -> worker: all plans so far and where to start. The center follows, one message per chunk.

@@ -20,10 +20,15 @@ namespace stagger {
 
 namespace detail {
 
-template <class... Values>
-std::string join_values(const Values&... values) {
+inline std::string join_values() {
+  return {};
+}
+
+template <class First, class... Rest>
+std::string join_values(const First& first, const Rest&... rest) {
   std::ostringstream out;
-  ((out << ' ' << values), ...);
+  out << ' ' << first;
+  ((out << ' ' << rest), ...);
   return out.str();
 }
 

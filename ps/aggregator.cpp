@@ -12,7 +12,7 @@ namespace stagger {
 namespace {
 
 Error refusal(const std::string& why) {
-  return {Errc::refused, why};
+  return {.code = Errc::refused, .detail = why};
 }
 
 }  // namespace
@@ -138,7 +138,7 @@ void Aggregator::advance(GroupState& state, std::uint32_t chunk) {
   if (const auto front = open.round.front(chunk)) {
     const auto shed = open.shed[chunk].find(*front);
     if (shed != open.shed[chunk].end() && !std::exchange(shed->second, true)) {
-      resends_.emplace_back(*front, ChunkId{id, chunk});
+      resends_.emplace_back(*front, ChunkId{.round = id, .chunk = chunk});
     }
     return;
   }

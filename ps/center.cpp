@@ -63,20 +63,30 @@ void Center::close(const Close& close, const SyncPolicy& policy, ChunkBuffer sum
   if (policy.pushes_gradients()) {
     SgdConstants sgd = sgd_;
     sgd.learning_rate = close.learning_rate;
-    std::span<float> velocity;
-    if (sgd.momentum != 0.0F) {
-      velocity_.resize(chunks_.size());
-      velocity_[g].resize(chunks_[g].size());
-      AlignedFloats& state = velocity_[g][close.chunk];
-      if (state.size() == 0) state = AlignedFloats(snapshot.size);
-      velocity = state.span();
-    }
-    cpu::mean_gradient_step(values, snapshot.span(), velocity, sgd, close.present);
+    const auto momentum =
+        sgd.momentum != 0.0F ? velocity(close.round, close.chunk) : std::span<float>();
+    cpu::mean_gradient_step(values, snapshot.span(), momentum, sgd, close.present);
+  } else if (policy.outer_momentum > 0) {
+    const OuterConstants outer{
+        .learning_rate = static_cast<float>(policy.beta),
+        .momentum = static_cast<float>(policy.outer_momentum)};
+    const Attendance attendance{.present = close.present, .workers = policy.workers};
+    cpu::outer_center(
+        values, snapshot.span(), velocity(close.round, close.chunk), outer, attendance);
   } else {
     cpu::elastic_center(
         values, snapshot.span(), static_cast<float>(policy.beta), close.present, policy.workers);
   }
   snapshot.values = std::move(sum);
+}
+
+std::span<float> Center::velocity(RoundId round, std::uint32_t chunk) {
+  const auto g = round.group.value();
+  velocity_.resize(chunks_.size());
+  velocity_[g].resize(chunks_[g].size());
+  AlignedFloats& state = velocity_[g][chunk];
+  if (state.size() == 0) state = AlignedFloats(chunks_[g][chunk].size);
+  return state.span();
 }
 
 Arena Center::assemble() const {

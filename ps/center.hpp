@@ -45,8 +45,8 @@ class Center {
   BufferPool& pool() { return pool_; }
 
   /// Closes a round of a chunk: `sum` (over `present` workers) becomes the new center by the
-  /// policy's rule. Without anybody present the values stay; the snapshot still counts as the
-  /// round's.
+  /// policy's rule. Without anybody present the values and the momentum stay; the snapshot still
+  /// counts as the round's.
   struct Close {
     RoundId round;
     std::uint32_t chunk = 0;
@@ -63,11 +63,14 @@ class Center {
   Arena assemble() const;
 
  private:
+  std::span<float> velocity(RoundId round, std::uint32_t chunk);
+
   ArenaLayout layout_;
   std::size_t chunk_floats_;
   BufferPool pool_;
   std::vector<std::vector<Snapshot>> chunks_;
-  std::vector<std::vector<AlignedFloats>> velocity_;  // bsp with momentum; else empty
+  std::vector<std::vector<AlignedFloats>>
+      velocity_;  // of the center's own steps; empty before one has momentum
   SgdConstants sgd_;
 };
 

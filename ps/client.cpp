@@ -163,7 +163,7 @@ void Client::handle(const Message& message) {
   } else if (const auto* prepare = std::get_if<Prepare>(&message)) {
     const Iteration hold = events_->hold_iteration();
     events_->prepared(*prepare, hold);
-    send(Promise{prepare->agreement, hold});
+    send(Promise{.agreement = prepare->agreement, .hold = hold});
   } else if (const auto* commit = std::get_if<Commit>(&message)) {
     events_->committed(*commit);
   } else if (const auto* refuse = std::get_if<Refuse>(&message)) {
@@ -219,7 +219,7 @@ Outbox::Item Client::chunk_item(const Exchange& exchange, std::uint32_t chunk) c
   const std::size_t chunk_floats = options_.chunk_bytes / sizeof(float);
   const auto rest = exchange.pushed.subspan(chunk * chunk_floats);
   const auto values = rest.first(std::min(rest.size(), chunk_floats));
-  const Push push{{.id = {exchange.round, chunk}, .plan = exchange.plan}};
+  const Push push{{.id = {.round = exchange.round, .chunk = chunk}, .plan = exchange.plan}};
   return {.head = encode_message(job_, push, values), .payload = values, .keep = {}};
 }
 

@@ -25,8 +25,9 @@ Membership::Membership(Options options) : options_(options), members_(options.wo
 Result<WorkerId> Membership::join(std::int32_t rank, const std::string& address, TimePoint now) {
   if (rank < -1 || rank >= static_cast<std::int32_t>(members_.size())) {
     return Error{
-        Errc::refused,
-        fmt::format("rank {} does not exist: the job has ranks 0..{}", rank, members_.size() - 1)};
+        .code = Errc::refused,
+        .detail = fmt::format(
+            "rank {} does not exist: the job has ranks 0..{}", rank, members_.size() - 1)};
   }
   if (rank == -1) {
     const auto found = std::find_if(members_.begin(), members_.end(), [](const Member& member) {
@@ -34,7 +35,8 @@ Result<WorkerId> Membership::join(std::int32_t rank, const std::string& address,
     });
     if (found == members_.end()) {
       return Error{
-          Errc::refused, fmt::format("all {} ranks are taken by live workers", members_.size())};
+          .code = Errc::refused,
+          .detail = fmt::format("all {} ranks are taken by live workers", members_.size())};
     }
     rank = static_cast<std::int32_t>(found - members_.begin());
   }
@@ -42,8 +44,8 @@ Result<WorkerId> Membership::join(std::int32_t rank, const std::string& address,
   Member& member = at(worker);
   if (!free_to_take(member.state)) {
     return Error{
-        Errc::refused,
-        fmt::format(
+        .code = Errc::refused,
+        .detail = fmt::format(
             "rank {} is held by the live worker at {}; {} cannot take it. Start each worker with a "
             "rank "
             "of its own",

@@ -48,12 +48,19 @@ Iteration next_due(const Plan& plan, GroupId group, Iteration from) {
   return Iteration(from.value() + wait);
 }
 
-std::vector<WorkerId> round_order(const Plan& plan, RoundId round) {
+std::uint32_t slot_position(const Plan& plan, RoundId round, WorkerId worker) {
+  const std::uint32_t workers = plan.policy.workers;
   CHECK(round.group.value() < plan.groups.size(), "no such group", round.group);
-  std::vector<WorkerId> order;
-  for (WorkerId worker; worker.value() < plan.policy.workers; worker = worker.next()) {
-    order.push_back(worker);
-  }
+  CHECK_LT(worker.value(), workers);
+  if (plan.slot_rule == SlotRule::paper) return worker.value();
+  const std::uint64_t turns = round.iteration.value() / plan.policy.period % workers;
+  return static_cast<std::uint32_t>((worker.value() + turns + round.group.value()) % workers);
+}
+
+std::vector<WorkerId> round_order(const Plan& plan, RoundId round) {
+  std::vector<WorkerId> order(plan.policy.workers);
+  for (WorkerId worker; worker.value() < plan.policy.workers; worker = worker.next())
+    order[slot_position(plan, round, worker)] = worker;
   return order;
 }
 

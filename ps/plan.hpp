@@ -26,6 +26,7 @@ struct Plan {
   Iteration first_iteration{1};  ///< the first that uses it
   SyncPolicy policy;
   Admission admission = Admission::slots;
+  SlotRule slot_rule = SlotRule::paper;
   std::vector<PlannedGroup> groups;  ///< index = GroupId
 
   bool operator==(const Plan&) const = default;
@@ -43,7 +44,11 @@ std::vector<GroupId> due_groups(const Plan& plan, Iteration iteration);
 /// The first iteration >= `from` in which the group is due under this plan alone.
 Iteration next_due(const Plan& plan, GroupId group, Iteration from);
 
-/// Workers in the order in which a round sums them: rank order under slot rule `paper`.
+/// Which of a round's slots is the worker's, from 0: its rank under slot rule `paper`; under
+/// `measured` (rank + floor(j/T) + g) mod P, so that nobody is always last.
+std::uint32_t slot_position(const Plan& plan, RoundId round, WorkerId worker);
+
+/// Workers in the order in which a round sums them: that of their positions.
 std::vector<WorkerId> round_order(const Plan& plan, RoundId round);
 
 /// Payload bytes that one worker pushes from iteration `first` to `last` under this plan.

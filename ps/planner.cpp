@@ -23,16 +23,22 @@ Plan assemble(
     std::span<const LayerProfile> layers,
     const std::vector<GroupRange>& groups,
     const SyncPolicy& policy,
-    Admission admission) {
+    Admission admission,
+    const SlotOptions& options) {
   Plan plan;
   plan.policy = policy;
   plan.admission = admission;
-  const std::vector<SlotWindow> slots =
-      paper_slots(group_timeline(layers, groups), policy.period, policy.workers);
-  for (std::size_t group = 0; group < groups.size(); ++group) {
-    plan.groups.push_back({.range = groups[group], .slot = slots[group], .phase = 0});
-  }
+  plan.slot_rule = options.rule;
+  for (const GroupRange& group : groups)
+    plan.groups.push_back({.range = group, .slot = {}, .phase = 0});
   set_phases(plan);
+  CHECK(options.rule == SlotRule::paper || options.link, "slots by a link that is not known");
+  const std::vector<SlotWindow> slots =
+      options.rule == SlotRule::paper
+          ? paper_slots(group_timeline(layers, groups), policy.period, policy.workers)
+          : measured_slots(plan, layers, options.link.value());
+  for (std::size_t group = 0; group < groups.size(); ++group)
+    plan.groups[group].slot = slots[group];
   return plan;
 }
 
@@ -126,19 +132,21 @@ Plan make_plan(const PlanRequest& request) {
       request.layers,
       group_layers(request.layers, request.grouping),
       request.policy,
-      request.admission);
+      request.admission,
+      request.slots);
 }
 
 Plan replan(
     const Plan& current,
     std::span<const LayerProfile> layers,
     const SyncPolicy& policy,
-    Admission admission) {
+    Admission admission,
+    const SlotOptions& slots) {
   std::vector<GroupRange> groups;
   groups.reserve(current.groups.size());
   for (const PlannedGroup& group : current.groups)
     groups.push_back(group.range);
-  Plan plan = assemble(layers, groups, policy, admission);
+  Plan plan = assemble(layers, groups, policy, admission, slots);
   plan.version = current.version.next();
   plan.first_iteration = current.first_iteration;
   return plan;

@@ -1,19 +1,28 @@
 #pragma once
 
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
 
+#include "ps/measured_slots.hpp"
 #include "ps/plan.hpp"
 
 /// Profile + options -> Plan. Pure.
 namespace stagger {
+
+/// How slots are planned. REQUIRES the link under rule `measured`.
+struct SlotOptions {
+  SlotRule rule = SlotRule::paper;
+  std::optional<MeasuredLink> link = std::nullopt;
+};
 
 struct PlanRequest {
   std::vector<LayerProfile> layers;  ///< forward order
   SyncPolicy policy;
   GroupingOptions grouping;
   Admission admission = Admission::slots;
+  SlotOptions slots = {};
 };
 
 /// Version 1 from iteration 1. Groups depend on bytes and grouping.period alone, so that strategies
@@ -30,7 +39,8 @@ Plan replan(
     const Plan& current,
     std::span<const LayerProfile> layers,
     const SyncPolicy& policy,
-    Admission admission);
+    Admission admission,
+    const SlotOptions& slots = {});
 
 /// One profile of several workers': per layer and direction the median (lower of two middle ones).
 /// REQUIRES equal layer counts and at least one profile.

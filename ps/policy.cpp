@@ -5,19 +5,10 @@
 
 #include <fmt/format.h>
 
-#include "observability/check.hpp"
 #include "ps/stability.hpp"
 
 namespace stagger {
 namespace {
-
-template <class Value>
-std::optional<Value> parse_name(std::string_view text, std::initializer_list<Value> values) {
-  for (const Value value : values) {
-    if (to_string(value) == text) return value;
-  }
-  return std::nullopt;
-}
 
 Error refuse(std::string detail) {
   return Error{.code = Errc::refused, .detail = std::move(detail)};
@@ -25,6 +16,20 @@ Error refuse(std::string detail) {
 
 bool positive(double value) {
   return std::isfinite(value) && value > 0;
+}
+
+std::optional<std::string> find_outer_problem(const PolicyRequest& request) {
+  if (!positive(request.outer_lr)) {
+    return fmt::format("sync.outer_lr = {:g}: must be a finite number above 0", request.outer_lr);
+  }
+  const double momentum = request.outer_momentum;
+  if (!std::isfinite(momentum) || momentum < 0 || momentum >= 1) {
+    return fmt::format("sync.outer_momentum = {:g}: must lie in [0, 1)", momentum);
+  }
+  if (!positive(request.mixing) || request.mixing > 1) {
+    return fmt::format("sync.mixing = {:g}: must lie in (0, 1]", request.mixing);
+  }
+  return std::nullopt;
 }
 
 /// What is wrong with a single value, whatever the others are.
@@ -44,6 +49,7 @@ std::optional<std::string> find_range_problem(const PolicyRequest& request) {
         "it is not known",
         *request.curvature);
   }
+  if (request.strategy == Strategy::diloco) return find_outer_problem(request);
   if (request.strategy == Strategy::bsp) return std::nullopt;  // has neither alpha nor beta
   if (request.alpha && (!std::isfinite(*request.alpha) || *request.alpha < 0)) {
     return fmt::format("sync.alpha = {:g}: must be a finite number, 0 or above", *request.alpha);
@@ -73,7 +79,7 @@ SyncPolicy fill_in(const PolicyRequest& request) {
   SyncPolicy policy{
       .strategy = request.strategy,
       .rule = request.rule,
-      .phase = request.strategy == Strategy::interleaved ? request.phase : PhaseRule::together,
+      .phase = phase_of(request),
       .period = request.period,
       .workers = request.workers,
       .alpha = 1.0,
@@ -81,6 +87,13 @@ SyncPolicy fill_in(const PolicyRequest& request) {
   if (request.strategy == Strategy::bsp) policy.period = 1;
   if (request.strategy == Strategy::bsp || request.strategy == Strategy::local_sgd) {
     policy.rule = UpdateRule::post_step;
+    return policy;
+  }
+  if (request.strategy == Strategy::diloco) {
+    policy.rule = UpdateRule::post_step;
+    policy.alpha = request.mixing;
+    policy.beta = request.outer_lr;
+    policy.outer_momentum = request.outer_momentum;
     return policy;
   }
   policy.beta = request.beta.value_or(0.9);
@@ -112,7 +125,14 @@ std::optional<std::string> find_sum_problem(const SyncPolicy& policy) {
 
 std::string settings_text(const SyncPolicy& policy, const PolicyRequest& request) {
   std::string text;
-  if (!policy.pushes_gradients()) {
+  if (policy.strategy == Strategy::diloco) {
+    text = fmt::format(
+        "sync.outer_lr = {:g}, sync.outer_momentum = {:g}, sync.mixing = {:g}, sync.period = {}, ",
+        policy.beta,
+        policy.outer_momentum,
+        policy.alpha,
+        policy.period);
+  } else if (!policy.pushes_gradients()) {
     text = fmt::format(
         "sync.alpha = {:g}, sync.beta = {:g}, sync.rule = \"{}\", sync.period = {}, ",
         policy.alpha,
@@ -139,6 +159,9 @@ std::string advice(
         "lower optimizer.lr below 2/sync.curvature = {:g}", 2 / request.curvature.value_or(1.0));
   }
   if (policy.pushes_gradients()) return "lower optimizer.lr or optimizer.momentum";
+  if (policy.strategy == Strategy::diloco) {
+    return "lower sync.outer_momentum, sync.outer_lr or optimizer.momentum, or raise sync.period";
+  }
   if (policy.rule == UpdateRule::post_step) {
     return "set sync.alpha and sync.beta to at most 1, or lower optimizer.lr";
   }
@@ -165,16 +188,23 @@ Result<void> check_stability(const PolicyRequest& request, PolicyVerdict& verdic
       .alpha = policy.alpha,
       .beta = policy.beta,
       .period = policy.period,
-      .momentum = request.momentum};
+      .momentum = request.momentum,
+      .outer_momentum = policy.outer_momentum};
   if (certified_stable(query, lr_times_curvature)) return {};
   const double radius = spectral_radius_max(query, lr_times_curvature);
   if (!(radius < 1)) {
-    return refuse(fmt::format(
+    std::string unstable = fmt::format(
         "{}: unstable: spectral radius {:.6g}, which must be below 1, for {}; {}",
         settings_text(policy, request),
         radius,
         curvature_text(request, lr_times_curvature),
-        advice(policy, request, lr_times_curvature)));
+        advice(policy, request, lr_times_curvature));
+    // Nesterov steps on top of heavy ball are unstable at lr*L = 1 and train well below it.
+    if (policy.strategy != Strategy::diloco || request.curvature) {
+      return refuse(std::move(unstable));
+    }
+    verdict.warnings.push_back(std::move(unstable));
+    return {};
   }
   // Synchronous SGD is one optimiser on one copy: the radius is the proof.
   if (policy.pushes_gradients()) return {};
@@ -182,19 +212,41 @@ Result<void> check_stability(const PolicyRequest& request, PolicyVerdict& verdic
       "{}: no proof of stability covers {}; on a quadratic the spectral radius is {:.6g} for "
       "{}, which is stable while groups are weakly coupled",
       settings_text(policy, request),
-      request.momentum > 0 ? "momentum" : "these values",
+      request.momentum > 0 || policy.outer_momentum > 0 ? "momentum" : "these values",
       radius,
       curvature_text(request, lr_times_curvature)));
   return {};
 }
 
+void warn_about_ignored_rates(const PolicyRequest& request, std::vector<std::string>& warnings) {
+  const bool outer = request.strategy == Strategy::diloco;
+  const PolicyRequest defaults;
+  if (outer && (request.alpha || request.beta)) {
+    warnings.emplace_back(
+        "sync.alpha and sync.beta have no effect with strategy diloco, which has sync.mixing and "
+        "sync.outer_lr");
+  }
+  const auto ignored = [&](std::string_view key, double value, double initial) {
+    if (outer || value == initial) return;
+    warnings.push_back(fmt::format(
+        "{} = {:g} has no effect with strategy {}: it belongs to diloco",
+        key,
+        value,
+        to_string(request.strategy)));
+  };
+  ignored("sync.outer_lr", request.outer_lr, defaults.outer_lr);
+  ignored("sync.outer_momentum", request.outer_momentum, defaults.outer_momentum);
+  ignored("sync.mixing", request.mixing, defaults.mixing);
+}
+
 void warn_about_ignored(const PolicyRequest& request, std::vector<std::string>& warnings) {
-  if (request.strategy != Strategy::interleaved && request.phase != PhaseRule::residue) {
+  if (request.phase && *request.phase != phase_of(request)) {
     warnings.push_back(fmt::format(
         "sync.phases = \"{}\" has no effect with strategy {}: all groups are exchanged together",
-        to_string(request.phase),
+        to_string(*request.phase),
         to_string(request.strategy)));
   }
+  warn_about_ignored_rates(request, warnings);
   if (request.strategy != Strategy::bsp) return;
   if (request.period != 1 && request.period != PolicyRequest{}.period) {
     warnings.push_back(fmt::format(
@@ -208,6 +260,10 @@ void warn_about_ignored(const PolicyRequest& request, std::vector<std::string>& 
 
 void measure_pull(PolicyVerdict& verdict) {
   const SyncPolicy& policy = verdict.policy;
+  if (policy.strategy == Strategy::diloco) {
+    const double outer = policy.beta / (1 - policy.outer_momentum);
+    verdict.effective_learning_rate_share = outer / (policy.alpha + outer * (1 - policy.alpha));
+  }
   if (policy.rule == UpdateRule::post_step) return;
   const bool fresh = policy.rule == UpdateRule::fresh_center;
   const double pull = fresh ? policy.alpha * (1 - policy.beta) : policy.alpha;
@@ -228,82 +284,10 @@ void measure_pull(PolicyVerdict& verdict) {
 
 }  // namespace
 
-std::string_view to_string(Strategy strategy) {
-  switch (strategy) {
-    case Strategy::interleaved:
-      return "interleaved";
-    case Strategy::easgd:
-      return "easgd";
-    case Strategy::local_sgd:
-      return "local_sgd";
-    case Strategy::bsp:
-      return "bsp";
-  }
-  CHECK(false, "no such strategy", static_cast<int>(strategy));
-  return {};
-}
-
-std::string_view to_string(UpdateRule rule) {
-  switch (rule) {
-    case UpdateRule::old_center:
-      return "old_center";
-    case UpdateRule::fresh_center:
-      return "fresh_center";
-    case UpdateRule::post_step:
-      return "post_step";
-  }
-  CHECK(false, "no such update rule", static_cast<int>(rule));
-  return {};
-}
-
-std::string_view to_string(Admission admission) {
-  switch (admission) {
-    case Admission::none:
-      return "none";
-    case Admission::slots:
-      return "slots";
-    case Admission::grants:
-      return "grants";
-    case Admission::slots_grants:
-      return "slots+grants";
-  }
-  CHECK(false, "no such admission", static_cast<int>(admission));
-  return {};
-}
-
-std::string_view to_string(PhaseRule phase) {
-  switch (phase) {
-    case PhaseRule::residue:
-      return "residue";
-    case PhaseRule::together:
-      return "together";
-    case PhaseRule::contiguous:
-      return "contiguous";
-    case PhaseRule::level:
-      return "level";
-  }
-  CHECK(false, "no such phase rule", static_cast<int>(phase));
-  return {};
-}
-
-std::optional<Strategy> parse_strategy(std::string_view text) {
-  return parse_name(
-      text, {Strategy::interleaved, Strategy::easgd, Strategy::local_sgd, Strategy::bsp});
-}
-
-std::optional<UpdateRule> parse_update_rule(std::string_view text) {
-  return parse_name(
-      text, {UpdateRule::old_center, UpdateRule::fresh_center, UpdateRule::post_step});
-}
-
-std::optional<Admission> parse_admission(std::string_view text) {
-  return parse_name(
-      text, {Admission::none, Admission::slots, Admission::grants, Admission::slots_grants});
-}
-
-std::optional<PhaseRule> parse_phase_rule(std::string_view text) {
-  return parse_name(
-      text, {PhaseRule::residue, PhaseRule::together, PhaseRule::contiguous, PhaseRule::level});
+PhaseRule phase_of(const PolicyRequest& request) {
+  if (request.strategy == Strategy::interleaved) return request.phase.value_or(PhaseRule::residue);
+  if (request.strategy == Strategy::diloco) return request.phase.value_or(PhaseRule::together);
+  return PhaseRule::together;
 }
 
 Result<PolicyVerdict> resolve(const PolicyRequest& request) {

@@ -60,10 +60,12 @@ void write(wire::Plan::Builder out, const Plan& in) {
   out.setRule(static_cast<std::uint8_t>(in.policy.rule));
   out.setPhase(static_cast<std::uint8_t>(in.policy.phase));
   out.setAdmission(static_cast<std::uint8_t>(in.admission));
+  out.setSlotRule(static_cast<std::uint8_t>(in.slot_rule));
   out.setPeriod(in.policy.period);
   out.setWorkers(in.policy.workers);
   out.setAlpha(in.policy.alpha);
   out.setBeta(in.policy.beta);
+  out.setOuterMomentum(in.policy.outer_momentum);
   auto groups = out.initGroups(size_of(in.groups));
   for (unsigned i = 0; i < groups.size(); ++i) {
     const PlannedGroup& group = in.groups[i];
@@ -73,6 +75,7 @@ void write(wire::Plan::Builder out, const Plan& in) {
     groups[i].setCurrentNs(group.slot.current.count());
     groups[i].setWindowNs(group.slot.window.count());
     groups[i].setSlotNs(group.slot.slot.count());
+    groups[i].setDelayNs(group.slot.delay.count());
     groups[i].setPhase(group.phase);
   }
 }

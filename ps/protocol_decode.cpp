@@ -1,4 +1,5 @@
 #include <array>
+#include <cmath>
 #include <utility>
 
 #include <capnp/message.h>
@@ -84,7 +85,8 @@ PlannedGroup read(wire::Group::Reader in) {
       .slot =
           {.current = read_plan_time(in.getCurrentNs(), "currentNs"),
            .window = read_plan_time(in.getWindowNs(), "windowNs"),
-           .slot = read_plan_time(in.getSlotNs(), "slotNs")},
+           .slot = read_plan_time(in.getSlotNs(), "slotNs"),
+           .delay = read_plan_time(in.getDelayNs(), "delayNs")},
       .phase = in.getPhase()};
 }
 
@@ -101,23 +103,45 @@ void check_groups(const Plan& plan) {
   }
 }
 
+/// What only diloco may have, and what it must have.
+void check_outer(const SyncPolicy& policy) {
+  const double momentum = policy.outer_momentum;
+  if (policy.strategy != Strategy::diloco) {
+    if (momentum == 0.0) return;
+    throw Malformed{fmt::format("outerMomentum is {:g} without strategy diloco", momentum)};
+  }
+  if (!(momentum >= 0 && momentum < 1)) {
+    throw Malformed{fmt::format("outerMomentum is {:g}, not from 0 to below 1", momentum)};
+  }
+  if (!(policy.beta > 0 && std::isfinite(policy.beta))) {
+    throw Malformed{fmt::format("diloco's outer learning rate is {:g}", policy.beta)};
+  }
+  if (!(policy.alpha > 0 && policy.alpha <= 1) || policy.rule != UpdateRule::post_step) {
+    throw Malformed{
+        fmt::format("diloco with mixing {:g} and rule {}", policy.alpha, to_string(policy.rule))};
+  }
+}
+
 Plan read(wire::Plan::Reader in) {
   Plan plan;
   plan.version = PlanVersion(in.getVersion());
   plan.first_iteration = Iteration(in.getFirstIteration());
-  plan.policy.strategy = read_enum(in.getStrategy(), Strategy::bsp, "strategy");
+  plan.policy.strategy = read_enum(in.getStrategy(), Strategy::diloco, "strategy");
   plan.policy.rule = read_enum(in.getRule(), UpdateRule::post_step, "rule");
   plan.policy.phase = read_enum(in.getPhase(), PhaseRule::level, "phase");
   plan.admission = read_enum(in.getAdmission(), Admission::slots_grants, "admission");
+  plan.slot_rule = read_enum(in.getSlotRule(), SlotRule::measured, "slotRule");
   plan.policy.period = in.getPeriod();
   plan.policy.workers = in.getWorkers();
   plan.policy.alpha = in.getAlpha();
   plan.policy.beta = in.getBeta();
+  plan.policy.outer_momentum = in.getOuterMomentum();
   for (const auto group : in.getGroups())
     plan.groups.push_back(read(group));
   if (plan.policy.period < 1 || plan.policy.workers < 1 || plan.groups.empty()) {
     throw Malformed{"a plan without period, workers or groups"};
   }
+  check_outer(plan.policy);
   check_groups(plan);
   return plan;
 }
@@ -191,9 +215,9 @@ Message read(wire::Message::Reader in) {
       return read(in.getHello());
     case wire::Message::WELCOME:
       return Welcome{
-          WorkerId(in.getWelcome().getRank()),
-          Incarnation(in.getWelcome().getIncarnation()),
-          in.getWelcome().getProfileWanted()};
+          .rank = WorkerId(in.getWelcome().getRank()),
+          .incarnation = Incarnation(in.getWelcome().getIncarnation()),
+          .profile_wanted = in.getWelcome().getProfileWanted()};
     case wire::Message::REFUSE:
       return Refuse{read_text(in.getRefuse().getReason(), "reason")};
     case wire::Message::PROFILE:
@@ -205,13 +229,15 @@ Message read(wire::Message::Reader in) {
     case wire::Message::CENTER:
       return CenterReply{read(in.getCenter())};
     case wire::Message::RESEND:
-      return Resend{read(in.getResend())};
+      return Resend{.id = read(in.getResend())};
     case wire::Message::HEARTBEAT:
       return read(in.getHeartbeat());
     case wire::Message::PREPARE:
       return Prepare{in.getPrepare().getAgreement()};
     case wire::Message::PROMISE:
-      return Promise{in.getPromise().getAgreement(), Iteration(in.getPromise().getHoldIteration())};
+      return Promise{
+          .agreement = in.getPromise().getAgreement(),
+          .hold = Iteration(in.getPromise().getHoldIteration())};
     case wire::Message::COMMIT:
       return read(in.getCommit());
     case wire::Message::FAREWELL:
@@ -250,14 +276,15 @@ Result<Message> decode_message(std::uint64_t job, const FrameHead& head) {
     // A worker that has dialled another job's PS is told so in a refusal with that job's hash.
     if (root.getJobHash() != job && !root.isRefuse()) {
       return Error{
-          Errc::bad_message,
-          fmt::format("job hash {:016x}, ours is {:016x}: another job", root.getJobHash(), job)};
+          .code = Errc::bad_message,
+          .detail = fmt::format(
+              "job hash {:016x}, ours is {:016x}: another job", root.getJobHash(), job)};
     }
     return read(root);
   } catch (const Malformed& malformed) {
-    return Error{Errc::bad_message, malformed.what};
+    return Error{.code = Errc::bad_message, .detail = malformed.what};
   } catch (const kj::Exception& exception) {
-    return Error{Errc::bad_message, exception.getDescription().cStr()};
+    return Error{.code = Errc::bad_message, .detail = exception.getDescription().cStr()};
   }
 }
 
@@ -275,11 +302,11 @@ Result<void> check_payload(const FrameHead& head, std::span<const float> values)
     const auto* begin = reinterpret_cast<const std::byte*>(data.begin());
     if (begin == bytes.data() && data.size() == values.size_bytes()) return {};
     return Error{
-        Errc::bad_message,
-        fmt::format(
+        .code = Errc::bad_message,
+        .detail = fmt::format(
             "payload of {} bytes, {} expected in segment 1", data.size(), values.size_bytes())};
   } catch (const kj::Exception& exception) {
-    return Error{Errc::bad_message, exception.getDescription().cStr()};
+    return Error{.code = Errc::bad_message, .detail = exception.getDescription().cStr()};
   }
 }
 

@@ -199,6 +199,23 @@ Task<void> Server::await_members() {
   }
 }
 
+void Server::choose_period_for(const LinkCost& link) {
+  auto choice = choose_period(
+      options_.policy,
+      {.layers = options_.layers,
+       .policy = {},
+       .grouping = options_.grouping,
+       .admission = options_.admission,
+       .slots = options_.slots},
+      link);
+  CHECK(choice.has_value(), "a policy that was not checked");
+  period_choice_ = *std::move(choice);
+  options_.policy.period = period_choice_->period;
+  options_.grouping.period = period_choice_->period;
+  host_.log.info(
+      "period_chosen", {{"period", period_choice_->period}, {"reason", period_choice_->reason}});
+}
+
 void Server::start() {
   std::vector<std::vector<LayerProfile>> profiles;
   for (const auto& [worker, measured] : profiles_) {
@@ -210,13 +227,15 @@ void Server::start() {
     profiles.push_back(std::move(layers));
   }
   options_.layers = merge_profiles(profiles);
+  if (options_.period_link) choose_period_for(*options_.period_link);
   const auto verdict = resolve(options_.policy);
   CHECK(verdict.has_value(), "a policy that was not checked");
   Plan plan = make_plan(
       {.layers = options_.layers,
        .policy = verdict->policy,
        .grouping = options_.grouping,
-       .admission = options_.admission});
+       .admission = options_.admission,
+       .slots = options_.slots});
   std::vector<LayerRange> ranges;
   for (const PlannedGroup& group : plan.groups)
     ranges.push_back(group.range.layers);

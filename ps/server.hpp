@@ -21,6 +21,7 @@
 #include "ps/agreement.hpp"
 #include "ps/center.hpp"
 #include "ps/membership.hpp"
+#include "ps/period_choice.hpp"
 #include "ps/planner.hpp"
 #include "ps/protocol.hpp"
 #include "ps/timeouts.hpp"
@@ -48,7 +49,10 @@ struct ServerOptions {
   std::string settings;  ///< the lines of the config that change results
   PolicyRequest policy;  ///< what the user asked for; its `workers` is the world size
   GroupingOptions grouping;
+  /// Set: T is not the policy's, but what hides communication on this link, chosen at the start.
+  std::optional<LinkCost> period_link = std::nullopt;
   Admission admission = Admission::slots;
+  SlotOptions slots;
   Turns::Options turns;
   Iteration last_iteration{1};
   bool final_round = true;
@@ -132,6 +136,9 @@ class Server {
 
   const ServerTotals& totals() const { return totals_; }
 
+  /// Once started, where T was to be chosen: which and why.
+  const std::optional<PeriodChoice>& period_choice() const { return period_choice_; }
+
   const PlanHistory& plans() const { return plans_; }
 
   const ServerOptions& options() const { return options_; }
@@ -196,6 +203,7 @@ class Server {
   Task<Iteration> agree();
 
   void start();
+  void choose_period_for(const LinkCost& link);
   void warn_of_waits();
   Result<Iteration> apply(Change& change, Iteration agreed);
   Result<Plan> next_plan(const Change& change, Iteration agreed) const;
@@ -251,6 +259,7 @@ class Server {
   bool abandoned_ = false;
   bool stop_wanted_ = false;  ///< before the start; later a stop is a change
   ServerTotals totals_;
+  std::optional<PeriodChoice> period_choice_;
 };
 
 }  // namespace stagger

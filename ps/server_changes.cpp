@@ -41,7 +41,7 @@ Task<void> Server::coordinate() {
     co_await changed_.wait();
   }
   for (const auto& change : changes_) {
-    change->outcome = Error{Errc::closed, "the run has ended"};
+    change->outcome = Error{.code = Errc::closed, .detail = "the run has ended"};
     change->done.set();
   }
   changes_.clear();
@@ -124,12 +124,12 @@ Result<Plan> Server::next_plan(const Change& change, Iteration agreed) const {
   const auto verdict = resolve(request);
   if (!verdict) return verdict.error();
   const Plan& current = plans_.latest();
-  Plan plan = replan(current, options_.layers, verdict->policy, current.admission);
+  Plan plan = replan(current, options_.layers, verdict->policy, current.admission, options_.slots);
   plan.first_iteration = earliest_switch(agreed, current.first_iteration, current.policy.period);
   if (plan.first_iteration > options_.last_iteration) {
     return Error{
-        Errc::refused,
-        fmt::format(
+        .code = Errc::refused,
+        .detail = fmt::format(
             "the change could begin at iteration {}, but training ends at {}",
             plan.first_iteration.value(),
             options_.last_iteration.value())};
@@ -140,12 +140,12 @@ Result<Plan> Server::next_plan(const Change& change, Iteration agreed) const {
 Result<Iteration> Server::rejoin(WorkerId worker, Iteration first) {
   const auto session = sessions_.find(worker);
   if (session == sessions_.end() || membership_.member(worker).state != Membership::State::joined) {
-    return Error{Errc::disconnected, "the worker went away again"};
+    return Error{.code = Errc::disconnected, .detail = "the worker went away again"};
   }
   if (first > options_.last_iteration) {
     session->second->post(Refuse{"training is about to end; there is nothing left to join"});
     membership_.leave(worker, "came back too late");
-    return Error{Errc::refused, "training is about to end"};
+    return Error{.code = Errc::refused, .detail = "training is about to end"};
   }
   begin_worker(worker, first);
   return first;
@@ -180,7 +180,8 @@ void Server::broadcast(const Message& message) {
 
 Task<Result<Iteration>> Server::submit(std::shared_ptr<Change> change) {
   if (changes_.size() >= changes_max) {
-    co_return Error{Errc::refused, fmt::format("{} changes wait already", changes_.size())};
+    co_return Error{
+        .code = Errc::refused, .detail = fmt::format("{} changes wait already", changes_.size())};
   }
   changes_.push_back(change);
   changed_.set();
@@ -190,11 +191,13 @@ Task<Result<Iteration>> Server::submit(std::shared_ptr<Change> change) {
 }
 
 Task<Result<Iteration>> Server::change_period(std::uint32_t period, std::string requester) {
-  if (!started()) co_return Error{Errc::refused, "the run has not started yet"};
-  if (membership_.all_ended()) co_return Error{Errc::refused, "the run has ended"};
+  if (!started()) co_return Error{.code = Errc::refused, .detail = "the run has not started yet"};
+  if (membership_.all_ended())
+    co_return Error{.code = Errc::refused, .detail = "the run has ended"};
   if (plans_.latest().policy.pushes_gradients()) {
     co_return Error{
-        Errc::refused, "strategy bsp exchanges gradients in every iteration: its period is 1"};
+        .code = Errc::refused,
+        .detail = "strategy bsp exchanges gradients in every iteration: its period is 1"};
   }
   PolicyRequest request = options_.policy;
   request.period = period;

@@ -54,7 +54,7 @@ std::string first_different_line(std::string_view ours, std::string_view theirs)
 }
 
 Error refusal(const std::string& why) {
-  return {Errc::refused, why};
+  return {.code = Errc::refused, .detail = why};
 }
 
 }  // namespace
@@ -242,7 +242,7 @@ void Server::aggregator_moved() {
     send_closed(id);
   for (const auto& [worker, id] : aggregator_->take_resends()) {
     if (const auto found = sessions_.find(worker); found != sessions_.end()) {
-      found->second->post(Resend{id});
+      found->second->post(Resend{.id = id});
     }
   }
   for (const auto& [worker, id] : aggregator_->intake().holding()) {

@@ -46,12 +46,13 @@ Result<void> Server::announced(WorkerId worker, const Announce& announce) {
 }
 
 TurnRank Server::turn_rank(WorkerId worker, RoundId round) const {
+  const Plan& plan = plans_.at(round.iteration);
   return {
       .slot = {},
       .iteration = round.iteration,
-      .planned = plans_.at(round.iteration).groups[round.group.value()].slot.current,
+      .planned = plan.groups[round.group.value()].slot.current,
       .chunk = 0,
-      .position = worker.value()};
+      .position = slot_position(plan, round, worker)};
 }
 
 void Server::yielded(WorkerId worker, RoundId round) {

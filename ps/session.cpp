@@ -143,7 +143,7 @@ Task<std::optional<std::string>> Session::greet() {
   worker_ = *admitted;
   incarnation_ = server_.incarnation(*worker_);
   const bool profile_wanted = server_.wants_profile();
-  post(Welcome{*worker_, incarnation_, profile_wanted});
+  post(Welcome{.rank = *worker_, .incarnation = incarnation_, .profile_wanted = profile_wanted});
   server_.attach(*worker_, *this);
   if (!profile_wanted) server_.wants_to_rejoin(*worker_);
   co_return std::nullopt;

@@ -6,6 +6,10 @@
 
 namespace stagger {
 
+std::string_view to_string(SlotRule rule) {
+  return rule == SlotRule::paper ? "paper" : "measured";
+}
+
 GroupTimeline group_timeline(
     std::span<const LayerProfile> layers, std::span<const GroupRange> groups) {
   GroupTimeline timeline;
@@ -44,7 +48,7 @@ std::vector<SlotWindow> paper_slots(
     if (following < groups) next = start[following];
     if (following == groups) next = timeline.end;
     const Duration window = next - current;
-    slots.push_back({.current = current, .window = window, .slot = window / workers});
+    slots.push_back({.current = current, .window = window, .slot = window / workers, .delay = {}});
   }
   return slots;
 }

@@ -2,12 +2,13 @@
 
 #include <cstdint>
 #include <span>
+#include <string_view>
 #include <vector>
 
 #include "net/time.hpp"
 #include "ps/grouping.hpp"
 
-/// The seed's slot rule (its Algorithm 1). Pure.
+/// Who may push when, inside an iteration. Pure.
 namespace stagger {
 
 /// Relative to the start of backward.
@@ -16,10 +17,17 @@ struct GroupTimeline {
   Duration end{0};              ///< end of the whole backward
 };
 
+/// How slots are planned: by the seed's Algorithm 1 (paper_slots), or by what pushes take on a link
+/// that is known (ps/measured_slots.hpp).
+enum class SlotRule : std::uint8_t { paper, measured };
+
+std::string_view to_string(SlotRule rule);
+
 struct SlotWindow {
-  Duration current{0};  ///< cur: group's own backward is done
-  Duration window{0};   ///< next - cur; P slots divide it
+  Duration current{0};  ///< the first slot begins; `paper`: the group's own backward is done
+  Duration window{0};   ///< of all slots; P slots divide it
   Duration slot{0};     ///< window / P
+  Duration delay{0};    ///< from the end of the group's own backward to `current`
 
   bool operator==(const SlotWindow&) const = default;
 };
@@ -28,6 +36,8 @@ struct SlotWindow {
 GroupTimeline group_timeline(
     std::span<const LayerProfile> layers, std::span<const GroupRange> groups);
 
+/// The seed's rule:
+///
 ///     cur[i]  = i+1 < N   ? start[i+1]   : end
 ///     next[i] = i+1+T < N ? start[i+1+T] : (i+1+T == N ? end : end + (end - cur[i]) / 2)
 /// REQUIRES period >= 1, workers >= 1, at least one group, starts not decreasing.

@@ -13,14 +13,16 @@ namespace {
 
 constexpr double infinite = std::numeric_limits<double>::infinity();
 
-/// Of the states (x, v, c): replica, momentum, center.
-using Matrix = std::array<std::array<double, 3>, 3>;
+/// Of the states (x, v, c, o): replica, its momentum, center, its momentum.
+constexpr std::size_t states = 4;
+using Row = std::array<double, states>;
+using Matrix = std::array<Row, states>;
 
 Matrix multiply(const Matrix& left, const Matrix& right) {
   Matrix product{};
-  for (std::size_t row = 0; row < 3; ++row) {
-    for (std::size_t column = 0; column < 3; ++column) {
-      for (std::size_t k = 0; k < 3; ++k) {
+  for (std::size_t row = 0; row < states; ++row) {
+    for (std::size_t column = 0; column < states; ++column) {
+      for (std::size_t k = 0; k < states; ++k) {
         product[row][column] += left[row][k] * right[k][column];
       }
     }
@@ -29,7 +31,7 @@ Matrix multiply(const Matrix& left, const Matrix& right) {
 }
 
 Matrix power(Matrix base, std::uint32_t exponent) {
-  Matrix result{{{1, 0, 0}, {0, 1, 0}, {0, 0, 1}}};
+  Matrix result{{{1, 0, 0, 0}, {0, 1, 0, 0}, {0, 0, 1, 0}, {0, 0, 0, 1}}};
   for (; exponent > 0; exponent /= 2) {
     if (exponent % 2 == 1) result = multiply(result, base);
     base = multiply(base, base);
@@ -46,8 +48,11 @@ double gelfand_radius(Matrix matrix) {
   for (int squarings = 0; squarings <= 40; ++squarings) {
     double norm = 0.0;
     for (const auto& row : matrix) {
-      norm = std::max(norm, std::abs(row[0]) + std::abs(row[1]) + std::abs(row[2]));
-      if (!std::isfinite(row[0] + row[1] + row[2])) return infinite;
+      double sum = 0.0;
+      for (const double value : row)
+        sum += std::abs(value);
+      if (!std::isfinite(sum)) return infinite;
+      norm = std::max(norm, sum);
     }
     if (norm == 0.0) return 0.0;
     log_radius += weight * std::log(norm);
@@ -87,6 +92,22 @@ double plain_radius(const StabilityQuery& query, double lr_times_curvature) {
   return std::max(mean, std::abs(before_sync * (r - alpha)));
 }
 
+/// post_step's mean mode: o' = mu*o + d, c' = c - beta*(d + mu*o') with d = c - y, and w' a mix of
+/// y and c'.
+Matrix outer_map(const StabilityQuery& query, const Matrix& local) {
+  const double mu = query.outer_momentum;
+  const Row& y = local[0];
+  Matrix map = local;
+  for (std::size_t state = 0; state < states; ++state) {
+    const double center = state == 2 ? 1.0 : 0.0;
+    const double d = center - y[state];
+    map[3][state] = d + (state == 3 ? mu : 0.0);
+    map[2][state] = center - query.beta * (d + mu * map[3][state]);
+    map[0][state] = (1 - query.alpha) * y[state] + query.alpha * map[2][state];
+  }
+  return map;
+}
+
 /// The map of an iteration with an exchange: of the mean mode, or of the disagreement, which the
 /// center does not reach.
 Matrix exchange_map(const StabilityQuery& query, const Matrix& local, bool mean_mode) {
@@ -94,14 +115,15 @@ Matrix exchange_map(const StabilityQuery& query, const Matrix& local, bool mean_
   const double beta = query.beta;
   const double keep = mean_mode ? 1 - alpha + alpha * beta : 1 - alpha;
   Matrix map = local;
-  map[2] = {0, 0, 0};
+  map[2] = {};
+  map[3] = {};
   if (query.rule == UpdateRule::post_step) {
-    map[0] = {keep * local[0][0], keep * local[0][1], 0};
-    if (mean_mode) map[2] = {beta * local[0][0], beta * local[0][1], 1 - beta};
+    if (mean_mode) return outer_map(query, local);
+    map[0] = {keep * local[0][0], keep * local[0][1], 0, 0};
   } else {
     const bool fresh = query.rule == UpdateRule::fresh_center;
     map[0][0] += fresh ? keep - 1 : -alpha;
-    if (mean_mode) map[2] = {beta, 0, 1 - beta};
+    if (mean_mode) map[2] = {beta, 0, 1 - beta, 0};
   }
   if (mean_mode) map[0][2] = query.rule == UpdateRule::old_center ? alpha : alpha * (1 - beta);
   return map;
@@ -110,9 +132,10 @@ Matrix exchange_map(const StabilityQuery& query, const Matrix& local, bool mean_
 double momentum_radius(const StabilityQuery& query, double lr_times_curvature) {
   // v' = momentum*v - lr*h*x;  x' = x + v'
   const Matrix local{
-      {{1 - lr_times_curvature, query.momentum, 0},
-       {-lr_times_curvature, query.momentum, 0},
-       {0, 0, 1}}};
+      {{1 - lr_times_curvature, query.momentum, 0, 0},
+       {-lr_times_curvature, query.momentum, 0, 0},
+       {0, 0, 1, 0},
+       {0, 0, 0, 1}}};
   const Matrix before_sync = power(local, query.period - 1);
   const double mean = gelfand_radius(multiply(exchange_map(query, local, true), before_sync));
   const double disagreement =
@@ -124,8 +147,10 @@ double momentum_radius(const StabilityQuery& query, double lr_times_curvature) {
 
 double spectral_radius(const StabilityQuery& query, double lr_times_curvature) {
   CHECK(query.period >= 1, "period", query.period);
-  return query.momentum == 0.0 ? plain_radius(query, lr_times_curvature)
-                               : momentum_radius(query, lr_times_curvature);
+  CHECK(query.outer_momentum == 0.0 || query.rule == UpdateRule::post_step, "outer momentum");
+  const bool plain = query.momentum == 0.0 && query.outer_momentum == 0.0;
+  return plain ? plain_radius(query, lr_times_curvature)
+               : momentum_radius(query, lr_times_curvature);
 }
 
 double spectral_radius_max(const StabilityQuery& query, double lr_times_curvature_max) {
@@ -145,9 +170,8 @@ bool certified_stable(const StabilityQuery& query, double lr_times_curvature_max
   const double slack = 2 - lr_times_curvature_max;
   const double alpha = query.alpha;
   const double beta = query.beta;
-  if (query.momentum != 0.0 || !(slack > 0) || !(alpha >= 0) || !(beta > 0) || !(beta < 2)) {
-    return false;
-  }
+  const bool momentum = query.momentum != 0.0 || query.outer_momentum != 0.0;
+  if (momentum || !(slack > 0) || !(alpha >= 0) || !(beta > 0) || !(beta < 2)) return false;
   switch (query.rule) {
     case UpdateRule::old_center:
       return 2 * alpha < (2 - beta) * slack;

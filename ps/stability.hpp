@@ -8,8 +8,9 @@
 /// exchange every T steps).
 ///
 /// Theory: with r = 1 - lr*h the mean mode of worker x and center c over one period is a 2x2 map,
-/// the disagreement between workers a scalar; with momentum the map has the states (x, v, c). A
-/// setting is stable when the spectral radius over all curvatures in (0, L] is below 1.
+/// the disagreement between workers a scalar; with momentum the map has the states (x, v, c, o), o
+/// being the center's. A setting is stable when the spectral radius over all curvatures in (0, L]
+/// is below 1.
 namespace stagger {
 
 struct StabilityQuery {
@@ -18,6 +19,9 @@ struct StabilityQuery {
   double beta = 0.9;
   std::uint32_t period = 1;  ///< T
   double momentum = 0.0;     ///< heavy ball
+  /// Nesterov, of the center's step; REQUIRES post_step when above 0. beta is then the outer
+  /// learning rate, alpha the share of the center that the replica takes.
+  double outer_momentum = 0.0;
 };
 
 /// Largest modulus over the period map's eigenvalues and the disagreement multiplier, for one lr*h.
@@ -29,7 +33,8 @@ double spectral_radius_max(const StabilityQuery& query, double lr_times_curvatur
 /// The sufficient condition 2*alpha_e < (2 - beta)*(2 - lr*L), for plain SGD, any period, grouping,
 /// order and absent workers (alpha_e = alpha, or alpha*(1 - beta) with fresh_center, which needs
 /// beta <= 1 and alpha < 2 - lr*L too, for the workers' disagreement; post_step with alpha, beta <=
-/// 1 needs lr*L < 2 alone). False says nothing but "not proven".
+/// 1 needs lr*L < 2 alone). Nothing is proven with momentum, of either kind. False says
+/// nothing but "not proven".
 bool certified_stable(const StabilityQuery& query, double lr_times_curvature_max);
 
 }  // namespace stagger

@@ -143,6 +143,30 @@ void elastic_center(
   }
 }
 
+void outer_center(
+    std::span<float> sum,
+    std::span<const float> center,
+    std::span<float> velocity,
+    OuterConstants outer,
+    Attendance attendance) {
+  CHECK_EQ(sum.size(), center.size());
+  CHECK_EQ(sum.size(), velocity.size());
+  const auto [present, workers] = attendance;
+  CHECK(present <= workers && present > 0, "present", present, "workers", workers);
+  const Out sums = sum.data();
+  const In centers = center.data();
+  const Out velocities = velocity.data();
+  const std::size_t count = sum.size();
+  const float all = static_cast<float>(workers);
+  const float share = static_cast<float>(present) / all;
+  for (std::size_t i = 0; i < count; ++i) {
+    const float d = share * centers[i] - sums[i] / all;
+    const float moved = outer.momentum * velocities[i] + d;
+    velocities[i] = moved;
+    sums[i] = centers[i] - outer.learning_rate * (d + outer.momentum * moved);
+  }
+}
+
 void mean_gradient_step(
     std::span<float> sum,
     std::span<const float> center,

@@ -95,6 +95,25 @@ void elastic_center(
   }
 }
 
+void outer_center(
+    std::span<float> sum,
+    std::span<const float> center,
+    std::span<float> velocity,
+    OuterConstants outer,
+    Attendance attendance) {
+  CHECK_EQ(sum.size(), center.size());
+  CHECK_EQ(sum.size(), velocity.size());
+  const auto [present, workers] = attendance;
+  CHECK(present <= workers && present > 0, "present", present, "workers", workers);
+  const float all = static_cast<float>(workers);
+  const float share = static_cast<float>(present) / all;
+  for (std::size_t i = 0; i < sum.size(); ++i) {
+    const float d = share * center[i] - sum[i] / all;
+    velocity[i] = outer.momentum * velocity[i] + d;
+    sum[i] = center[i] - outer.learning_rate * (d + outer.momentum * velocity[i]);
+  }
+}
+
 void mean_gradient_step(
     std::span<float> sum,
     std::span<const float> center,

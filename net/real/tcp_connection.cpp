@@ -67,6 +67,10 @@ void configure(tcp::socket& socket, const TcpOptions& options) {
       {TCP_KEEPINTVL, std::max(1, seconds / 4)},
       {TCP_NOTSENT_LOWAT, options.unsent_bytes_max},
   }};
+  if (options.window_bytes > 0) {
+    // The kernel no longer tunes a buffer whose size is given, and its window follows from that.
+    socket.set_option(asio::socket_base::receive_buffer_size(options.window_bytes), ignored);
+  }
   for (const auto& [name, value] : values) {
     static_cast<void>(setsockopt(socket.native_handle(), IPPROTO_TCP, name, &value, sizeof(value)));
   }

@@ -18,6 +18,8 @@ struct TcpOptions {
   /// the end of a send.
   int send_buffer_bytes = 512 << 10;
   int unsent_bytes_max = 128 << 10;  ///< TCP_NOTSENT_LOWAT
+  int window_bytes =
+      0;  ///< bound of the advertised window: what may be on its way; 0: the kernel's
   Duration user_timeout =
       30s;  ///< unacknowledged bytes, or silence of the peer's machine, end the connection
 };

@@ -190,7 +190,7 @@ def queue_figures(samples):
 
 
 def report_figures(report):
-    slots = report["admission"] == "slots"  # without slots nothing is late, which is not "in time"
+    slots = report["admission"].startswith("slots")  # without slots nothing is late, which is not "in time"
     return {
         "pushes_in_flight_max": report["pushes_in_flight_max"],
         "iteration_ms": 1e3 * report["wall_seconds"] / report["iterations"],
@@ -256,7 +256,8 @@ def all_runs(arguments, directory, save):
         for repeat in range(arguments.repeats):
             # A B A B: what drifts on the machine meets all settings alike.
             for strategy, admission in settings(arguments):
-                job = job_config(config, strategy, admission, f"{strategy}-{admission}-{repeat}")
+                job = job_config(config, strategy, admission, 
+                                 f"{strategy}-{admission.replace('+', '-')}-{repeat}")
                 run = measure(lab, program, job, arguments.limit_s)
                 run.update({"strategy": strategy, "admission": admission, "repeat": repeat})
                 runs.append(run)

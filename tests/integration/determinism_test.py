@@ -49,7 +49,8 @@ class Determinism(JobTest):
         variants = [{"sync.strategy": strategy, "sync.rule": rule}
                     for strategy in ("interleaved", "easgd")
                     for rule in ("old_center", "fresh_center", "post_step")]
-        variants += [{"sync.strategy": "local_sgd"}, {"sync.strategy": "bsp", "sync.period": 1}]
+        variants += [{"sync.strategy": "local_sgd"}, {"sync.strategy": "diloco"},
+                     {"sync.strategy": "bsp", "sync.period": 1}]
         hashes = set()
         for changes in variants:
             with self.subTest(**changes):

@@ -59,6 +59,20 @@ class WorkerFaults(JobTest):
             # worker's, whichever end of the connection it notices first.
             f"stagger: PS {job.ps}: lost: .* 1.5 s .*start it again to rejoin")
 
+    def test_a_worker_that_freezes_or_dies_with_turns_to_come_stops_nobody(self):
+        for admission, number in (("grants", signal.SIGSTOP), ("slots+grants", signal.SIGKILL)):
+            with self.subTest(admission=admission):
+                job = self.start_live("run", FAST | QUICK_LOSS | {
+                    "job.iterations": 2000, "slots.admission": admission, "slots.turn_limit_s": 0.2},
+                    directory=f"runs-{admission}")
+                job.await_iteration(20)
+                self.kill(job.pid_of(1), number)
+                job.await_state(1, "gone")
+                if number == signal.SIGSTOP:
+                    self.kill(job.pid_of(1), signal.SIGCONT)
+                self.assert_others_finish(job, 1, "")
+                self.assertLessEqual(job.report()["pushes_in_flight_max"], 1)
+
     def test_a_worker_that_is_told_to_end_says_farewell_and_the_others_finish(self):
         job = self.start_live("run", FAST | NO_LOSS | {"job.iterations": 2000})
         job.await_iteration(20)

@@ -119,12 +119,44 @@ class Plans(JobTest):
         self.assertEqual(
             list(plan),
             ["version", "first_iteration", "strategy", "rule", "period", "workers", "alpha", "beta",
-             "admission", "groups"])
+             "outer_momentum", "admission", "groups", "prediction"])
+        self.assertIsNone(plan["prediction"])
         self.assertAlmostEqual(plan["alpha"], 0.225)
         process = self.start("plan", FAST)
         self.assert_ends(process, 0)
         for group in plan["groups"]:
             self.assertIn(str(group["bytes"]), process.out)
+        self.assertIn("give --bandwidth 1gbit", process.out)
+
+    def test_a_plan_predicts_times_where_the_link_is_known(self):
+        changes = {"sync.period": 3, "groups.planner": "layerwise", "slots.admission": "none"}
+        # 400 bytes take 3.2 us, no start: 4 workers push for 12.8 us, and have the center as long after.
+        link = ("--bandwidth", "1gbit", "--latency", "0us", "--profile", self.profile())
+        prediction = self.report_of("plan", changes, *link)["prediction"]
+        self.assertEqual(prediction["link"], {"rate_bits_per_second": 1e9, "start_us": 0})
+        self.assertEqual(prediction["compute_us"], 90)
+        self.assertEqual([group["need_us"] for group in prediction["groups"]], [12.8] * 9)
+        self.assertEqual([group["iteration"] for group in prediction["groups"]], [3, 2, 1] * 3)
+        self.assertEqual(prediction["groups"][2]["push_start_us"], 44)
+        self.assertTrue(prediction["hidden"])
+        self.assertEqual(prediction["iteration_us"], 90)
+        self.assertEqual(prediction["period_smallest"], 2)
+        process = self.start("plan", changes, *link)
+        self.assert_ends(process, 0)
+        self.assertIn("T=2 is the smallest", process.out)
+        by_config = changes | {"link.rate_bits_per_second": "1e9", "link.start_us": 0}
+        again = self.report_of("plan", by_config, "--profile", self.profile())
+        self.assertEqual(again["prediction"], prediction)
+
+    def test_a_link_that_cannot_be_is_refused(self):
+        for flags, words in (
+                (("--bandwidth", "0"), "--bandwidth 0: expected a finite rate"),
+                (("--bandwidth", "inf"), "--bandwidth inf: expected a finite rate"),
+                (("--latency", "-1us"), "--latency -1us: expected a finite time"),
+                (("--set", "link.rate_bits_per_second=0"), "link.rate_bits_per_second"),
+                (("--set", "link.rate_bits_per_second=inf"), "link.rate_bits_per_second")):
+            with self.subTest(flags=flags):
+                self.assert_complains(self.start("plan", None, *flags), 2, words)
 
     def test_a_profile_that_is_missing_or_wrong_is_named(self):
         wrong = self.folder / "wrong.csv"

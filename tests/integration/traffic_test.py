@@ -52,7 +52,7 @@ class Traffic(JobTest):
         self.assertEqual(3 * (third["bytes_pushed"] - whole), bsp["bytes_pushed"])
 
     def test_other_strategies_move_everything_together(self):
-        for strategy in ("easgd", "local_sgd"):
+        for strategy in ("easgd", "local_sgd", "diloco"):
             with self.subTest(strategy=strategy):
                 ended, plan = self.run_with_plan({"sync.strategy": strategy, "sync.period": 5})
                 self.assertEqual({tuple(group["due"]) for group in plan["groups"]}, {(5,)})

@@ -1,5 +1,6 @@
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -19,6 +20,7 @@ struct Sync {
   std::string name;
   Strategy strategy;
   UpdateRule rule;
+  std::optional<PhaseRule> phases = std::nullopt;
 };
 
 std::vector<Sync> all_syncs() {
@@ -35,6 +37,11 @@ std::vector<Sync> all_syncs() {
       {.name = "easgd_old_center", .strategy = Strategy::easgd, .rule = UpdateRule::old_center},
       {.name = "easgd_fresh_center", .strategy = Strategy::easgd, .rule = UpdateRule::fresh_center},
       {.name = "local_sgd", .strategy = Strategy::local_sgd, .rule = UpdateRule::post_step},
+      {.name = "diloco", .strategy = Strategy::diloco, .rule = UpdateRule::post_step},
+      {.name = "diloco_in_phases",
+       .strategy = Strategy::diloco,
+       .rule = UpdateRule::post_step,
+       .phases = PhaseRule::residue},
       {.name = "bsp", .strategy = Strategy::bsp, .rule = UpdateRule::old_center}};
 }
 
@@ -42,6 +49,7 @@ Config config_of(const Sync& sync) {
   Config config = synthetic_config();
   config.sync.strategy = sync.strategy;
   config.sync.rule = sync.rule;
+  config.sync.phases = sync.phases;
   if (sync.strategy == Strategy::bsp) config.sync.period = 1;
   return config;
 }

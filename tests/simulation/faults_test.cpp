@@ -17,11 +17,24 @@ namespace {
 
 using testing::HasSubstr;
 
-Config fault_config() {
-  Config config = synthetic_config();
-  config.job.iterations = 60;
-  return config;
-}
+/// Whoever is lost may have a turn, ask for one or wait for a slot.
+class Faults : public testing::TestWithParam<Admission> {
+ protected:
+  static Config fault_config() {
+    Config config = synthetic_config();
+    config.job.iterations = 60;
+    config.slots.admission = GetParam();
+    return config;
+  }
+};
+
+INSTANTIATE_TEST_SUITE_P(
+    Admissions,
+    Faults,
+    testing::Values(Admission::slots, Admission::grants, Admission::slots_grants),
+    [](const auto& tried) {
+      return std::string(tried.param == Admission::slots_grants ? "both" : to_string(tried.param));
+    });
 
 Dataset data() {
   return synthetic_dataset(synthetic_samples, 1);
@@ -102,7 +115,7 @@ SimCluster::Options wrap_rank(std::uint32_t rank) {
   return options;
 }
 
-TEST(Faults, a_crashed_worker_leaves_the_others_to_finish) {
+TEST_P(Faults, a_crashed_worker_leaves_the_others_to_finish) {
   for (const UpdateRule rule :
        {UpdateRule::old_center, UpdateRule::fresh_center, UpdateRule::post_step}) {
     Config config = fault_config();
@@ -125,7 +138,7 @@ TEST(Faults, a_crashed_worker_leaves_the_others_to_finish) {
   }
 }
 
-TEST(Faults, a_wait_for_a_lost_worker_names_rank_group_and_iteration) {
+TEST_P(Faults, a_wait_for_a_lost_worker_names_rank_group_and_iteration) {
   SimCluster cluster(fault_config(), data());
   cluster.start_all();
   cluster.run_until_iteration(2, 20);
@@ -135,7 +148,7 @@ TEST(Faults, a_wait_for_a_lost_worker_names_rank_group_and_iteration) {
   EXPECT_THAT(cluster.log(), HasSubstr("missing_ranks=2"));
 }
 
-TEST(Faults, a_silent_worker_is_gone_after_its_limit_and_the_others_finish) {
+TEST_P(Faults, a_silent_worker_is_gone_after_its_limit_and_the_others_finish) {
   SimCluster cluster(fault_config(), data());
   cluster.start_all();
   cluster.run_until_iteration(0, 20);
@@ -152,7 +165,7 @@ TEST(Faults, a_silent_worker_is_gone_after_its_limit_and_the_others_finish) {
   EXPECT_TRUE(cluster.end_of_worker(0).has_value());
 }
 
-TEST(Faults, a_silence_below_the_limit_changes_nothing) {
+TEST_P(Faults, a_silence_below_the_limit_changes_nothing) {
   SimCluster quiet(fault_config(), data());
   quiet.start_all();
   quiet.run_to_end();
@@ -171,7 +184,7 @@ TEST(Faults, a_silence_below_the_limit_changes_nothing) {
   EXPECT_TRUE(std::equal(one.all().begin(), one.all().end(), other.all().begin()));
 }
 
-TEST(Faults, a_worker_that_comes_back_takes_its_rank_and_trains_to_the_end) {
+TEST_P(Faults, a_worker_that_comes_back_takes_its_rank_and_trains_to_the_end) {
   Config config = fault_config();
   config.job.iterations = 200;
   SimCluster cluster(config, data());
@@ -192,7 +205,7 @@ TEST(Faults, a_worker_that_comes_back_takes_its_rank_and_trains_to_the_end) {
   EXPECT_TRUE(finite(cluster.server().center()));
 }
 
-TEST(Faults, a_worker_that_leaves_early_says_so_and_the_others_go_on) {
+TEST_P(Faults, a_worker_that_leaves_early_says_so_and_the_others_go_on) {
   SimCluster cluster(fault_config(), data());
   cluster.start_all();
   cluster.run_until_iteration(1, 20);
@@ -205,7 +218,7 @@ TEST(Faults, a_worker_that_leaves_early_says_so_and_the_others_go_on) {
   EXPECT_EQ(cluster.server().status().rounds_closed, 60U + 3U);
 }
 
-TEST(Faults, the_run_fails_when_every_worker_is_lost) {
+TEST_P(Faults, the_run_fails_when_every_worker_is_lost) {
   SimCluster cluster(fault_config(), data());
   cluster.start_all();
   cluster.run_until_iteration(0, 10);
@@ -219,7 +232,7 @@ TEST(Faults, the_run_fails_when_every_worker_is_lost) {
   }
 }
 
-TEST(Faults, members_that_never_come_are_named) {
+TEST_P(Faults, members_that_never_come_are_named) {
   SimCluster cluster(fault_config(), data());
   cluster.start_server();
   cluster.start_worker(1);
@@ -234,7 +247,7 @@ TEST(Faults, members_that_never_come_are_named) {
   EXPECT_TRUE(cluster.end_of_worker(1).has_value());
 }
 
-TEST(Faults, workers_may_start_long_before_their_server) {
+TEST_P(Faults, workers_may_start_long_before_their_server) {
   SimCluster cluster(fault_config(), data());
   for (std::uint32_t rank = 0; rank < 3; ++rank)
     cluster.start_worker(rank);
@@ -244,7 +257,7 @@ TEST(Faults, workers_may_start_long_before_their_server) {
   EXPECT_EQ(cluster.server().status().iteration, Iteration(60));
 }
 
-TEST(Faults, a_server_that_is_not_there_is_named_by_its_address) {
+TEST_P(Faults, a_server_that_is_not_there_is_named_by_its_address) {
   SimCluster cluster(fault_config(), data());
   cluster.start_worker(0);
   const auto failure = cluster.end_of_worker(0);
@@ -253,7 +266,7 @@ TEST(Faults, a_server_that_is_not_there_is_named_by_its_address) {
   EXPECT_THAT(*failure, HasSubstr("timeouts.join_s"));
 }
 
-TEST(Faults, values_that_are_no_numbers_are_skipped_and_their_sender_named) {
+TEST_P(Faults, values_that_are_no_numbers_are_skipped_and_their_sender_named) {
   for (const UpdateRule rule :
        {UpdateRule::old_center, UpdateRule::fresh_center, UpdateRule::post_step}) {
     Config config = fault_config();
@@ -270,7 +283,7 @@ TEST(Faults, values_that_are_no_numbers_are_skipped_and_their_sender_named) {
   }
 }
 
-TEST(Faults, an_exception_in_one_worker_ends_it_alone_with_its_text) {
+TEST_P(Faults, an_exception_in_one_worker_ends_it_alone_with_its_text) {
   SimCluster cluster(fault_config(), data(), wrap_rank<ThrowingBackend>(2));
   cluster.start_all();
   cluster.run_to_end();

@@ -90,6 +90,34 @@ INSTANTIATE_TEST_SUITE_P(
     testing::Values(UpdateRule::old_center, UpdateRule::fresh_center, UpdateRule::post_step),
     [](const auto& tried) { return rule_name(tried.param); });
 
+TEST(OracleOfDiloco, agrees_with_and_without_outer_momentum_and_mixing) {
+  for (const double outer_momentum : {0.0, 0.5, 0.9}) {
+    for (const double mixing : {1.0, 0.6}) {
+      Config config = oracle_config();
+      config.sync.strategy = Strategy::diloco;
+      config.sync.outer_momentum = outer_momentum;
+      config.sync.mixing = mixing;
+      config.optimizer.momentum = 0.6;
+      config.optimizer.weight_decay = 1e-3;
+      SCOPED_TRACE(
+          "outer momentum " + std::to_string(outer_momentum) + " mixing " + std::to_string(mixing));
+      expect_equal_bits(config);
+    }
+  }
+}
+
+TEST(OracleOfDiloco, agrees_for_every_period_and_in_phases_of_residue_classes) {
+  for (const std::uint32_t period : {1U, 2U, 5U}) {
+    Config config = oracle_config();
+    config.sync.strategy = Strategy::diloco;
+    config.sync.period = period;
+    SCOPED_TRACE("period " + std::to_string(period));
+    expect_equal_bits(config);
+    config.sync.phases = PhaseRule::residue;
+    expect_equal_bits(config);
+  }
+}
+
 TEST(OracleItself, tells_the_rules_apart) {
   const Dataset data = synthetic_dataset(synthetic_samples, 1);
   Config config = oracle_config();
@@ -101,6 +129,11 @@ TEST(OracleItself, tells_the_rules_apart) {
   EXPECT_NE(old_center, fresh_center);
   EXPECT_NE(old_center, post_step);
   EXPECT_NE(fresh_center, post_step);
+  config.sync.strategy = Strategy::diloco;
+  const auto diloco = parameters_sha256(train_by_the_equations(config, data));
+  EXPECT_NE(diloco, post_step);
+  config.sync.phases = PhaseRule::residue;
+  EXPECT_NE(diloco, parameters_sha256(train_by_the_equations(config, data)));
 }
 
 }  // namespace

@@ -26,8 +26,9 @@ double relative_difference(const Arena& one, const Arena& other) {
     const auto left = one.parameter(i);
     const auto right = other.parameter(i);
     for (std::size_t at = 0; at < left.size(); ++at) {
-      largest = std::max(largest, std::abs(double{left[at]} - double{right[at]}));
-      scale = std::max(scale, std::abs(double{left[at]}));
+      largest = std::max(
+          largest, std::abs(static_cast<double>(left[at]) - static_cast<double>(right[at])));
+      scale = std::max(scale, std::abs(static_cast<double>(left[at])));
     }
   }
   return largest / scale;
@@ -81,6 +82,7 @@ TEST(Runs, learn_the_task_with_every_strategy_and_rule) {
         Case{.strategy = Strategy::interleaved, .rule = UpdateRule::fresh_center},
         Case{.strategy = Strategy::interleaved, .rule = UpdateRule::post_step},
         Case{.strategy = Strategy::easgd, .rule = UpdateRule::old_center},
+        Case{.strategy = Strategy::diloco, .rule = UpdateRule::post_step},
         Case{.strategy = Strategy::local_sgd, .rule = UpdateRule::post_step},
         Case{.strategy = Strategy::bsp, .rule = UpdateRule::old_center}}) {
     Config config = synthetic_config();
@@ -122,6 +124,22 @@ TEST(Runs, post_step_with_alpha_and_beta_one_is_local_sgd) {
   EXPECT_EQ(
       parameters_sha256(simulate(local, data(), {}).center),
       parameters_sha256(simulate(elastic, data(), {}).center));
+}
+
+TEST(Runs, diloco_without_outer_momentum_at_outer_lr_one_is_local_sgd) {
+  Config local = synthetic_config();
+  local.sync.strategy = Strategy::local_sgd;
+  local.optimizer.momentum = 0.5;
+  Config diloco = local;
+  diloco.sync.strategy = Strategy::diloco;
+  diloco.sync.outer_lr = 1.0;
+  diloco.sync.outer_momentum = 0.0;
+  const auto center_of = [](const Config& config) {
+    return parameters_sha256(simulate(config, data(), {}).center);
+  };
+  EXPECT_EQ(center_of(local), center_of(diloco));
+  diloco.sync.outer_momentum = 0.1;
+  EXPECT_NE(center_of(local), center_of(diloco));
 }
 
 /// bsp over K workers with batch B, and one worker with batch K*B.

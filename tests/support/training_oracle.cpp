@@ -29,8 +29,10 @@ class Training {
       : config_(config),
         data_(data),
         order_(batch_order(config, data)),
-        alpha_(static_cast<float>(config.sync.alpha.value())),
-        beta_(static_cast<float>(config.sync.beta.value())),
+        diloco_(config.sync.strategy == Strategy::diloco),
+        rule_(diloco_ ? UpdateRule::post_step : config.sync.rule),
+        alpha_(static_cast<float>(diloco_ ? config.sync.mixing : config.sync.alpha.value())),
+        beta_(static_cast<float>(diloco_ ? config.sync.outer_lr : config.sync.beta.value())),
         sgd_{
             .learning_rate = static_cast<float>(config.optimizer.lr),
             .momentum = static_cast<float>(config.optimizer.momentum),
@@ -43,6 +45,7 @@ class Training {
     const ArenaLayout layout(shape->parameters(), ranges);
     center_ = Arena(layout);
     center_.assign(initial_center(*shape, config.job.seed));
+    outer_velocity_ = Arena(layout);
     replicas_.reserve(config.cluster.workers);  // models are bound to their arenas
     for (std::uint32_t rank = 0; rank < config.cluster.workers; ++rank) {
       replicas_.push_back(
@@ -73,8 +76,11 @@ class Training {
   std::size_t groups() const { return center_.layout().groups(); }
 
   bool is_due(std::size_t group, std::uint64_t iteration) const {
-    const std::uint64_t period = config_.sync.period;
-    if (config_.sync.strategy == Strategy::easgd) return iteration % period == 0;
+    const std::uint64_t period = config_.sync.period.value();
+    const bool residue = config_.sync.phases == PhaseRule::residue;
+    if (config_.sync.strategy == Strategy::easgd || (diloco_ && !residue)) {
+      return iteration % period == 0;
+    }
     return (groups() - group) % period == iteration % period;
   }
 
@@ -108,18 +114,17 @@ class Training {
     const auto w = replica.values.group(g);
     const auto gradient = std::as_const(replica.gradients).group(g);
     const auto velocity = sgd_.momentum == 0.0F ? std::span<float>() : replica.velocity.group(g);
-    const UpdateRule rule = config_.sync.rule;
-    if (due && rule != UpdateRule::post_step) copy(w, replica.pushed.group(g));
-    if (due && rule == UpdateRule::old_center) {
+    if (due && rule_ != UpdateRule::post_step) copy(w, replica.pushed.group(g));
+    if (due && rule_ == UpdateRule::old_center) {
       const auto c = std::as_const(center_).group(g);
       reference::sgd_elastic_step(w, gradient, velocity, c, sgd_, alpha_);
     } else {
       reference::sgd_step(w, gradient, velocity, sgd_);
     }
-    if (due && rule == UpdateRule::post_step) copy(w, replica.pushed.group(g));
+    if (due && rule_ == UpdateRule::post_step) copy(w, replica.pushed.group(g));
   }
 
-  /// c' = c + beta*(mean of the pushed - c), summed in rank order.
+  /// c' = c + beta*(mean of the pushed - c), summed in rank order; diloco's step has momentum.
   void move_center(std::size_t g) {
     std::vector<float> sum;
     for (const Replica& replica : replicas_) {
@@ -131,7 +136,14 @@ class Training {
       }
     }
     const auto c = center_.group(g);
-    reference::elastic_center(sum, c, beta_, replicas_.size(), replicas_.size());
+    const auto momentum = static_cast<float>(diloco_ ? config_.sync.outer_momentum : 0.0);
+    if (momentum > 0) {
+      const OuterConstants outer{.learning_rate = beta_, .momentum = momentum};
+      const Attendance all{.present = replicas_.size(), .workers = replicas_.size()};
+      reference::outer_center(sum, c, outer_velocity_.group(g), outer, all);
+    } else {
+      reference::elastic_center(sum, c, beta_, replicas_.size(), replicas_.size());
+    }
     copy(sum, c);
   }
 
@@ -139,9 +151,9 @@ class Training {
   void pull(Replica& replica, std::size_t g) {
     const auto w = replica.values.group(g);
     const auto c = std::as_const(center_).group(g);
-    if (config_.sync.rule == UpdateRule::fresh_center) {
+    if (rule_ == UpdateRule::fresh_center) {
       reference::elastic_pull(w, std::as_const(replica.pushed).group(g), c, alpha_);
-    } else if (config_.sync.rule == UpdateRule::post_step) {
+    } else if (rule_ == UpdateRule::post_step) {
       reference::elastic_mix(w, c, alpha_);
     }
   }
@@ -149,10 +161,13 @@ class Training {
   const Config& config_;
   const Dataset& data_;
   BatchOrder order_;
+  bool diloco_;
+  UpdateRule rule_;
   float alpha_;
   float beta_;
   SgdConstants sgd_;
   Arena center_;
+  Arena outer_velocity_;
   std::vector<Replica> replicas_;
 };
 
@@ -160,7 +175,7 @@ class Training {
 
 Arena train_by_the_equations(const Config& config, const Dataset& data) {
   CHECK(
-      config.sync.strategy == Strategy::interleaved || config.sync.strategy == Strategy::easgd,
+      config.sync.strategy != Strategy::local_sgd && config.sync.strategy != Strategy::bsp,
       "no equations for this strategy");
   return Training(config, data).run();
 }

@@ -10,7 +10,8 @@ namespace stagger {
 /// no coroutines, and the reference kernels. Written from the equations, the due rule and the final
 /// round alone.
 ///
-/// `config` names strategy interleaved or easgd, and alpha and beta. Momentum, weight decay and a
+/// `config` names strategy interleaved or easgd, and alpha and beta, or diloco, together or with
+/// phases residue. Momentum, weight decay and a
 /// constant learning rate.
 Arena train_by_the_equations(const Config& config, const Dataset& data);
 

@@ -76,7 +76,7 @@ TEST(Config, finds_a_key_that_stands_in_the_wrong_table) {
       mistake("[sync]\nqwertyuiop = 1\n"),
       "c.toml:8:1: sync.qwertyuiop: unknown key; [sync] has: strategy, rule, phases, period, "
       "alpha, beta, "
-      "curvature, final_round");
+      "curvature, outer_lr, outer_momentum, mixing, final_round");
 }
 
 TEST(Config, finds_the_table_of_a_key_that_stands_in_none) {
@@ -138,11 +138,11 @@ INSTANTIATE_TEST_SUITE_P(
             .message = "c.toml:8:10: sync.period: expected an integer, found number"},
         BadValue{
             .text = "[sync]\nperiod = \"3\"\n",
-            .message = "c.toml:8:10: sync.period: expected an integer, found string"},
+            .message = "c.toml:8:10: sync.period: expected an integer or \"auto\", found \"3\""},
         BadValue{
             .text = "[sync]\nstrategy = \"esgd\"\n",
             .message = "c.toml:8:12: sync.strategy: \"esgd\" is not known; known: interleaved, "
-                       "easgd, local_sgd, bsp; did you mean \"easgd\"?"},
+                       "easgd, local_sgd, diloco, bsp; did you mean \"easgd\"?"},
         BadValue{
             .text = "[sync]\nalpha = \"automatic\"\n",
             .message = "c.toml:8:9: sync.alpha: expected a number or \"auto\", found "
@@ -156,6 +156,22 @@ INSTANTIATE_TEST_SUITE_P(
         BadValue{
             .text = "[sync]\nbeta = 2.0\n",
             .message = "c.toml:8:8: sync.beta: must be below 2, is 2"},
+        BadValue{
+            .text = "[sync]\nphases = \"resdue\"\n",
+            .message = "c.toml:8:10: sync.phases: \"resdue\" is not known; known: residue, "
+                       "together, contiguous, level, auto; did you mean \"residue\"?"},
+        BadValue{
+            .text = "[sync]\nouter_lr = 0\n",
+            .message = "c.toml:8:12: sync.outer_lr: must be above 0, is 0"},
+        BadValue{
+            .text = "[sync]\nouter_momentum = 1\n",
+            .message = "c.toml:8:18: sync.outer_momentum: must be below 1, is 1"},
+        BadValue{
+            .text = "[sync]\nmixing = 0\n",
+            .message = "c.toml:8:10: sync.mixing: must be above 0, is 0"},
+        BadValue{
+            .text = "[sync]\nmixing = 1.5\n",
+            .message = "c.toml:8:10: sync.mixing: must be at most 1, is 1.5"},
         BadValue{
             .text = "[sync]\nfinal_round = 1\n",
             .message = "c.toml:8:15: sync.final_round: expected true or false, found integer"},

@@ -159,6 +159,21 @@ TEST(Config, prints_the_inequality_that_timeouts_must_keep) {
       AllOf(StartsWith("c.toml:8:19: wire.early_bytes_max: "), HasSubstr("8192 >= ")));
 }
 
+TEST(Config, leaves_the_period_to_the_run_where_the_link_is_known) {
+  EXPECT_EQ(
+      mistake("[sync]\nperiod = \"auto\"\n"),
+      "c.toml:8:10: sync.period: \"auto\" goes by what the link costs, and "
+      "link.rate_bits_per_second is \"auto\", not known: give the rate of the PS's link, for "
+      "example 1e9");
+  const Config config =
+      parse("[sync]\nperiod = \"auto\"\n[link]\nrate_bits_per_second = 1e9\n");
+  EXPECT_FALSE(config.sync.period);
+  EXPECT_EQ(policy_request(config).period, PolicyRequest().period);
+  EXPECT_THAT(result_settings(config), HasSubstr("sync.period = \"auto\"\n"));
+  // It has no other period anyway.
+  EXPECT_EQ(mistake("[sync]\nperiod = \"auto\"\nstrategy = \"bsp\"\n"), "accepted");
+}
+
 TEST(Config, holds_alpha_beta_and_period_to_the_theory) {
   EXPECT_THAT(
       mistake("[sync]\nperiod = 1\nalpha = 0.6\n"),
@@ -225,7 +240,7 @@ TEST(ConfigOverride, names_itself_when_it_is_wrong) {
       mistake("", {{.key = "period", .value = "3"}}), "--set period=3: expected table.key=value");
   EXPECT_EQ(
       mistake("", {{.key = "sync.period", .value = "three"}}),
-      "--set sync.period=three: sync.period: expected an integer, found string");
+      "--set sync.period=three: sync.period: expected an integer or \"auto\", found \"three\"");
   EXPECT_THAT(
       mistake("", {{.key = "job.name", .value = "\"a"}}), StartsWith("--set job.name=\"a: "));
   EXPECT_THAT(

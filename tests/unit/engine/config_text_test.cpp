@@ -67,6 +67,9 @@ std::map<std::string, std::string> other_values() {
       {"sync.alpha", "0.1"},
       {"sync.beta", "0.7"},
       {"sync.curvature", "1.1"},
+      {"sync.outer_lr", "0.6"},
+      {"sync.outer_momentum", "0.8"},
+      {"sync.mixing", "0.5"},
       {"sync.final_round", "false"},
       {"groups.planner", R"("bytes")"},
       {"groups.count", "9"},
@@ -75,6 +78,8 @@ std::map<std::string, std::string> other_values() {
       {"slots.admission", R"("none")"},
       {"slots.concurrent", "2"},
       {"slots.turn_limit_s", "0.7"},
+      {"slots.rule", R"("measured")"},
+      {"slots.guard", "0.1"},
       {"slots.profile_iterations", "6"},
       {"link.rate_bits_per_second", "25e9"},
       {"link.start_us", "7.5"},
@@ -86,6 +91,7 @@ std::map<std::string, std::string> other_values() {
       {"http.connections_max", "3"},
       {"http.body_bytes_max", "100"},
       {"wire.chunk_bytes", "4096"},
+      {"wire.window_bytes", "65536"},
       {"wire.early_bytes_max", "8192"},
       {"timeouts.join_s", "1e-9"},
       {"timeouts.heartbeat_s", "0.1"},
@@ -139,7 +145,7 @@ TEST(ConfigText, has_every_key) {
 }
 
 TEST(ConfigText, shows_each_value_that_differs_from_the_default) {
-  // slots.clock and slots.rule have one value each, so they are not in the list.
+  // slots.clock has one value, so it is not in the list.
   const std::map<std::string, std::string> values = other_values();
   const Config defaults = config_with({});
   const Config other = config_with(values);
@@ -147,7 +153,7 @@ TEST(ConfigText, shows_each_value_that_differs_from_the_default) {
   for (const ConfigField& field : config_fields()) {
     if (field.get(other) == field.get(defaults)) same.insert(field.key);
   }
-  EXPECT_EQ(same, (std::set<std::string>{"slots.clock", "slots.rule"}));
+  EXPECT_EQ(same, (std::set<std::string>{"slots.clock"}));
 }
 
 TEST(ConfigText, result_settings_tell_runs_apart_that_may_differ_in_parameters) {
@@ -166,7 +172,7 @@ TEST(ConfigText, result_settings_tell_runs_apart_that_may_differ_in_parameters) 
       "slots.concurrent",
       "slots.turn_limit_s",
       "slots.clock",
-      "slots.rule",
+      "slots.guard",
       "slots.profile_iterations",
       "cluster.ps",
       "cluster.listen",
@@ -174,6 +180,7 @@ TEST(ConfigText, result_settings_tell_runs_apart_that_may_differ_in_parameters) 
       "http.enabled",
       "http.connections_max",
       "http.body_bytes_max",
+      "wire.window_bytes",
       "wire.early_bytes_max",
       "timeouts.join_s",
       "timeouts.heartbeat_s",
@@ -198,6 +205,7 @@ TEST(ConfigText, of_the_examples_is_accepted_and_differs_in_strategy_alone) {
       {"quickstart", Strategy::interleaved},
       {"easgd", Strategy::easgd},
       {"local_sgd", Strategy::local_sgd},
+      {"diloco", Strategy::diloco},
       {"bsp", Strategy::bsp}};
   const Config quickstart = load_config((configs() / "quickstart.toml").string(), {});
   for (const auto& [name, strategy] : examples) {

@@ -122,6 +122,21 @@ TEST(ElasticKernels, center_steps_agree_bit_for_bit) {
   }
 }
 
+TEST(ElasticKernels, outer_steps_agree_bit_for_bit) {
+  for (const std::size_t present : {1U, 2U, 3U}) {
+    const Attendance attendance{.present = present, .workers = 3};
+    for (const std::size_t length : lengths) {
+      Operands expected(length);
+      Operands found(length);
+      const OuterConstants outer{.learning_rate = 0.7F, .momentum = 0.9F};
+      reference::outer_center(expected.w, expected.center, expected.velocity, outer, attendance);
+      cpu::outer_center(found.w, found.center, found.velocity, outer, attendance);
+      expect_same_bits(expected.w, found.w);
+      expect_same_bits(expected.velocity, found.velocity);
+    }
+  }
+}
+
 TEST(ElasticKernels, mean_gradient_steps_agree_bit_for_bit) {
   compare(
       [](Operands& o, SgdConstants sgd) {
@@ -146,6 +161,22 @@ TEST(ElasticKernels, one_step_by_hand) {
   velocity = {4.0F};
   cpu::mean_gradient_step(sum, Values{2.0F}, velocity, sgd, 2);
   EXPECT_EQ(sum[0], 0.75F);
+}
+
+TEST(ElasticKernels, one_outer_step_by_hand) {
+  // c = 8; 4 and 12 came, two are absent: d = (0.5*8 - 16/4) = 0; v = 0.5*4 = 2; c' = 8 - 0.25*1.
+  Values sum{16.0F};
+  Values velocity{4.0F};
+  const OuterConstants outer{.learning_rate = 0.25F, .momentum = 0.5F};
+  cpu::outer_center(sum, Values{8.0F}, velocity, outer, {.present = 2, .workers = 4});
+  EXPECT_EQ(velocity[0], 2.0F);
+  EXPECT_EQ(sum[0], 7.75F);
+
+  // All came, their mean is 4: d = 4; v = 0.5*2 + 4 = 5; c' = 8 - 0.25*(4 + 2.5).
+  sum = {16.0F};
+  cpu::outer_center(sum, Values{8.0F}, velocity, outer, {.present = 4, .workers = 4});
+  EXPECT_EQ(velocity[0], 5.0F);
+  EXPECT_EQ(sum[0], 6.375F);
 }
 
 TEST(ElasticKernels, an_absent_worker_leaves_its_share_with_the_center) {

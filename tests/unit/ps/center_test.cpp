@@ -231,6 +231,42 @@ TEST(Center, takes_the_step_itself_under_bsp) {
   }
 }
 
+/// PyTorch's SGD with nesterov on the center less the mean, those absent counting as the center, in
+/// double precision.
+TEST(Center, takes_outer_nesterov_steps_under_diloco) {
+  SyncPolicy policy;
+  policy.strategy = Strategy::diloco;
+  policy.rule = UpdateRule::post_step;
+  policy.workers = 3;
+  policy.beta = 0.7;
+  policy.outer_momentum = 0.9;
+  Center center(arena(), chunk_floats);
+  std::vector<double> c(16);
+  std::vector<double> velocity(16, 0.0);
+  const auto start = center.chunk(GroupId(0), 0).span();
+  std::copy(start.begin(), start.end(), c.begin());
+  for (std::uint64_t iteration = 1; iteration <= 6; ++iteration) {
+    const std::uint32_t present = iteration == 3 ? 2 : iteration == 4 ? 0 : 3;
+    std::vector<std::vector<float>> pushed;
+    for (std::uint32_t k = 0; k < present; ++k)
+      pushed.push_back(values_of(16, iteration * 10 + k));
+    for (std::size_t i = 0; i < 16 && present > 0; ++i) {
+      double d = 0.0;
+      for (const auto& x : pushed)
+        d += (c[i] - double{x[i]}) / 3;
+      velocity[i] = 0.9 * velocity[i] + d;
+      c[i] -= 0.7 * (d + 0.9 * velocity[i]);
+    }
+    center.close(
+        {.round = round_at(iteration), .chunk = 0, .present = present},
+        policy,
+        present > 0 ? buffer_of(center, sum_of(pushed)) : nullptr);
+    const auto& chunk = center.chunk(GroupId(0), 0);
+    for (std::size_t i = 0; i < 16; ++i)
+      EXPECT_NEAR(chunk.span()[i], c[i], 1e-5) << iteration;
+  }
+}
+
 TEST(CenterDeathTest, closes_a_round_once) {
   Center center(arena(), chunk_floats);
   const auto close = [&center] {

@@ -47,7 +47,11 @@ TEST(Policy, keeps_what_is_given) {
 
 TEST(Policy, lets_one_worker_train_with_any_strategy) {
   for (const Strategy strategy :
-       {Strategy::interleaved, Strategy::easgd, Strategy::local_sgd, Strategy::bsp}) {
+       {Strategy::interleaved,
+        Strategy::easgd,
+        Strategy::local_sgd,
+        Strategy::diloco,
+        Strategy::bsp}) {
     for (const double momentum : {0.0, 0.9}) {
       const PolicyVerdict verdict =
           accept({.strategy = strategy, .workers = 1, .momentum = momentum});
@@ -103,14 +107,89 @@ TEST(Policy, puts_easgd_into_one_phase) {
 }
 
 TEST(Policy, takes_the_phases_that_are_asked_for_under_interleaved_alone) {
-  const PolicyVerdict level = accept({.phase = PhaseRule::level, .workers = 4});
+  const PolicyVerdict level = accept({.workers = 4, .phase = PhaseRule::level});
   EXPECT_EQ(level.policy.phase, PhaseRule::level);
   EXPECT_THAT(level.warnings, IsEmpty());
   const PolicyVerdict easgd =
-      accept({.strategy = Strategy::easgd, .phase = PhaseRule::level, .workers = 4});
+      accept({.strategy = Strategy::easgd, .workers = 4, .phase = PhaseRule::level});
   EXPECT_EQ(easgd.policy.phase, PhaseRule::together);
   ASSERT_EQ(easgd.warnings.size(), 1U);
   EXPECT_THAT(easgd.warnings[0], HasSubstr("sync.phases = \"level\" has no effect"));
+}
+
+TEST(Policy, makes_diloco_an_outer_step_on_plain_averages) {
+  const PolicyVerdict verdict = accept({.strategy = Strategy::diloco, .period = 30, .workers = 4});
+  const SyncPolicy expected{
+      .strategy = Strategy::diloco,
+      .rule = UpdateRule::post_step,
+      .phase = PhaseRule::together,
+      .period = 30,
+      .workers = 4,
+      .alpha = 1.0,
+      .beta = 0.7,
+      .outer_momentum = 0.9};
+  EXPECT_EQ(verdict.policy, expected);
+  EXPECT_DOUBLE_EQ(verdict.effective_learning_rate_share, 7.0);
+  ASSERT_EQ(verdict.warnings.size(), 1U);
+  EXPECT_THAT(
+      verdict.warnings[0],
+      AllOf(HasSubstr("sync.outer_momentum = 0.9"), HasSubstr("no proof"), HasSubstr("momentum")));
+}
+
+TEST(Policy, exchanges_diloco_in_phases_when_asked_to) {
+  PolicyRequest request{.strategy = Strategy::diloco, .workers = 4, .phase = PhaseRule::residue};
+  request.outer_momentum = 0.0;
+  EXPECT_EQ(accept(request).policy.phase, PhaseRule::residue);
+  EXPECT_THAT(accept(request).warnings, IsEmpty()) << "without momentum it is post_step: proven";
+  EXPECT_EQ(phase_of(request), PhaseRule::residue);
+  request.phase = std::nullopt;
+  EXPECT_EQ(phase_of(request), PhaseRule::together);
+}
+
+TEST(Policy, refuses_outer_constants_out_of_range_by_name) {
+  constexpr double nan = std::numeric_limits<double>::quiet_NaN();
+  constexpr double infinity = std::numeric_limits<double>::infinity();
+  PolicyRequest request{.strategy = Strategy::diloco, .period = 8, .workers = 4};
+  for (const double bad : {0.0, -1.0, nan, infinity}) {
+    PolicyRequest changed = request;
+    changed.outer_lr = bad;
+    EXPECT_THAT(refusal(changed), HasSubstr("sync.outer_lr = "));
+    changed = request;
+    changed.mixing = bad;
+    EXPECT_THAT(refusal(changed), HasSubstr("sync.mixing = "));
+  }
+  for (const double bad : {1.0, -0.1, nan, infinity}) {
+    PolicyRequest changed = request;
+    changed.outer_momentum = bad;
+    EXPECT_THAT(refusal(changed), HasSubstr("sync.outer_momentum = "));
+  }
+  request.mixing = 1.01;
+  EXPECT_THAT(refusal(request), HasSubstr("sync.mixing = 1.01"));
+}
+
+TEST(Policy, refuses_an_unstable_outer_step_only_for_a_curvature_that_is_given) {
+  PolicyRequest request{.strategy = Strategy::diloco, .period = 3, .workers = 4, .momentum = 0.9};
+  const PolicyVerdict assumed = accept(request);
+  ASSERT_EQ(assumed.warnings.size(), 1U);
+  EXPECT_THAT(assumed.warnings[0], AllOf(HasSubstr("unstable"), HasSubstr("assumed")));
+  request.curvature = 20.0;  // lr*L = 1
+  EXPECT_THAT(refusal(request), AllOf(HasSubstr("unstable"), HasSubstr("sync.outer_momentum")));
+}
+
+TEST(Policy, says_which_keys_belong_to_another_strategy) {
+  PolicyRequest request{.workers = 4};
+  request.outer_lr = 0.5;
+  request.mixing = 0.5;
+  const PolicyVerdict interleaved = accept(request);
+  ASSERT_EQ(interleaved.warnings.size(), 2U);
+  EXPECT_THAT(
+      interleaved.warnings[0], AllOf(HasSubstr("sync.outer_lr = 0.5"), HasSubstr("diloco")));
+  EXPECT_THAT(interleaved.warnings[1], HasSubstr("sync.mixing = 0.5"));
+  request = {.strategy = Strategy::diloco, .workers = 4, .alpha = 0.5};
+  request.outer_momentum = 0.0;
+  const PolicyVerdict diloco = accept(request);
+  ASSERT_EQ(diloco.warnings.size(), 1U);
+  EXPECT_THAT(diloco.warnings[0], HasSubstr("sync.alpha and sync.beta have no effect"));
 }
 
 TEST(Policy, refuses_values_out_of_range_by_name) {
@@ -181,7 +260,11 @@ TEST(Policy, goes_by_the_users_curvature) {
 
 TEST(Policy, refuses_a_learning_rate_past_the_curvature_with_every_strategy) {
   for (const Strategy strategy :
-       {Strategy::interleaved, Strategy::easgd, Strategy::local_sgd, Strategy::bsp}) {
+       {Strategy::interleaved,
+        Strategy::easgd,
+        Strategy::local_sgd,
+        Strategy::diloco,
+        Strategy::bsp}) {
     EXPECT_THAT(
         refusal({.strategy = strategy, .workers = 4, .learning_rate = 0.1, .curvature = 21.0}),
         HasSubstr("lower optimizer.lr below 2/sync.curvature = 0.095"))
@@ -204,7 +287,11 @@ TEST(Policy, warns_when_nothing_draws_the_workers_together) {
 
 TEST(Policy, names_read_back) {
   for (const Strategy strategy :
-       {Strategy::interleaved, Strategy::easgd, Strategy::local_sgd, Strategy::bsp}) {
+       {Strategy::interleaved,
+        Strategy::easgd,
+        Strategy::local_sgd,
+        Strategy::diloco,
+        Strategy::bsp}) {
     EXPECT_EQ(parse_strategy(to_string(strategy)), strategy);
   }
   for (const UpdateRule rule :

@@ -118,6 +118,8 @@ TEST(Protocol, carries_every_strategy_rule_phase_and_admission) {
           plan.policy.rule = rule;
           plan.policy.phase = phase;
           plan.admission = admission;
+          plan.slot_rule = SlotRule::measured;
+          plan.groups[0].slot.delay = 3us;
           EXPECT_EQ(round_trip(Begin{.plans = {plan}}).plans.front(), plan);
         }
       }
@@ -288,6 +290,9 @@ TEST(Protocol, refuses_values_that_no_enumeration_has) {
   plan = example_plan();
   plan.admission = Admission{255};
   EXPECT_THAT(refusal(Begin{.plans = {plan}}), HasSubstr("admission has no value 255"));
+  plan = example_plan();
+  plan.slot_rule = SlotRule{2};
+  EXPECT_THAT(refusal(Begin{.plans = {plan}}), HasSubstr("slotRule has no value 2"));
 }
 
 TEST(Protocol, refuses_groups_that_are_never_due_and_slots_that_cannot_be) {

@@ -11,7 +11,7 @@ namespace stagger {
 namespace {
 
 constexpr std::size_t workers = 3;
-constexpr std::size_t states = 2 * workers + 1;  ///< replicas, momenta, center
+constexpr std::size_t states = 2 * workers + 2;  ///< replicas, momenta, center, its momentum
 using State = std::array<double, states>;
 using Map = std::array<State, states>;  ///< columns
 
@@ -30,7 +30,9 @@ void step(State& state, const StabilityQuery& query, double lr_h, bool exchanges
   if (!exchanges) return;
   const double center_before = center;
   const double mean = query.rule == UpdateRule::post_step ? mean_after : mean_before;
-  center += query.beta * (mean - center);
+  double& outer = state[2 * workers + 1];
+  outer = query.outer_momentum * outer + (center - mean);
+  center -= query.beta * (center - mean + query.outer_momentum * outer);
   for (std::size_t k = 0; k < workers; ++k) {
     switch (query.rule) {
       case UpdateRule::old_center:
@@ -123,6 +125,34 @@ TEST(Stability, agrees_with_a_direct_simulation_of_each_rule) {
     }
   }
   EXPECT_EQ(compared, 3 * 5 * 3 * 4 * 6);
+}
+
+TEST(Stability, agrees_with_a_direct_simulation_of_outer_nesterov_steps) {
+  for (const std::uint32_t period : {1U, 2U, 3U, 8U}) {
+    for (const double momentum : {0.0, 0.9}) {
+      for (const double mixing : {0.3, 1.0}) {
+        for (const double outer_momentum : {0.3, 0.9}) {
+          for (const double lr_h : {0.01, 0.3, 1.0, 1.6}) {
+            const StabilityQuery query{
+                .rule = UpdateRule::post_step,
+                .alpha = mixing,
+                .beta = 0.7,
+                .period = period,
+                .momentum = momentum,
+                .outer_momentum = outer_momentum};
+            EXPECT_NEAR(spectral_radius(query, lr_h), simulated_radius(query, lr_h), 1e-6)
+                << "T=" << period << " momentum=" << momentum << " mixing=" << mixing
+                << " outer momentum=" << outer_momentum << " lr*h=" << lr_h;
+          }
+        }
+      }
+    }
+  }
+  const StabilityQuery proven{.rule = UpdateRule::post_step, .alpha = 1.0, .beta = 0.7};
+  StabilityQuery unproven = proven;
+  unproven.outer_momentum = 0.1;
+  EXPECT_TRUE(certified_stable(proven, 1.0));
+  EXPECT_FALSE(certified_stable(unproven, 1.0));
 }
 
 TEST(Stability, has_the_published_largest_alphas_for_beta_of_nine_tenths) {
