@@ -256,7 +256,7 @@ def all_runs(arguments, directory, save):
         for repeat in range(arguments.repeats):
             # A B A B: what drifts on the machine meets all settings alike.
             for strategy, admission in settings(arguments):
-                job = job_config(config, strategy, admission, 
+                job = job_config(config, strategy, admission,
                                  f"{strategy}-{admission.replace('+', '-')}-{repeat}")
                 run = measure(lab, program, job, arguments.limit_s)
                 run.update({"strategy": strategy, "admission": admission, "repeat": repeat})

@@ -226,9 +226,12 @@ class LiveJob:
     def await_iteration(self, iteration):
         """The status once training has come so far."""
         def reached():
-            if not self.process.running():
-                raise AssertionError(f"ended before iteration {iteration}: {self.process.describe()}")
-            status = self.status()
+            try:
+                status = self.status()
+            except OSError as error:
+                # Nobody listens any more: what the program says of it is worth more than that.
+                raise AssertionError(
+                    f"{error} before iteration {iteration}: {self.process.describe()}") from error
             return status if status["iteration"] >= iteration else None
         return wait_until(reached, f"iteration {iteration}")
 

@@ -165,8 +165,7 @@ TEST(Config, leaves_the_period_to_the_run_where_the_link_is_known) {
       "c.toml:8:10: sync.period: \"auto\" goes by what the link costs, and "
       "link.rate_bits_per_second is \"auto\", not known: give the rate of the PS's link, for "
       "example 1e9");
-  const Config config =
-      parse("[sync]\nperiod = \"auto\"\n[link]\nrate_bits_per_second = 1e9\n");
+  const Config config = parse("[sync]\nperiod = \"auto\"\n[link]\nrate_bits_per_second = 1e9\n");
   EXPECT_FALSE(config.sync.period);
   EXPECT_EQ(policy_request(config).period, PolicyRequest().period);
   EXPECT_THAT(result_settings(config), HasSubstr("sync.period = \"auto\"\n"));
