@@ -9,8 +9,7 @@
 
 namespace stagger {
 
-Role::Role(
-    const std::string& component, std::uint64_t seed, const TcpOptions& tcp, Pace pace)
+Role::Role(const std::string& component, std::uint64_t seed, const TcpOptions& tcp, Pace pace)
     : log_(component, LogLevel::info, wall_time_text, write_error_line),
       real_(log_, seed, tcp, pace),
       scope_(real_.host().executor, component) {}
