@@ -4,6 +4,7 @@
 
 #include <fmt/format.h>
 
+#include "engine/config_value.hpp"
 #include "engine/replay_profile.hpp"
 
 namespace stagger {
