@@ -65,7 +65,6 @@ std::span<float> Synchronizer::reply_target(const Plan& plan, GroupId group) {
 
 void Synchronizer::begin_iteration(const Plan& plan, Iteration iteration) {
   for (const GroupId group : due_groups(plan, iteration)) {
-    groups_[group.value()]->ready.reset();
     scope_.spawn("exchange_group", exchange_group(plan, {group, iteration}));
   }
 }
@@ -139,12 +138,17 @@ void Synchronizer::backward_done(const Plan& plan, GroupId group, Iteration iter
   state.alpha = plan.policy.pushes_gradients() ? 0.0 : plan.policy.alpha;
   state.rule = plan.policy.rule;
   state.ready_at = host_.clock.now();
+  state.ready_iteration = iteration;
   state.ready.set();
 }
 
 Task<void> Synchronizer::exchange_group(const Plan& plan, RoundId round) {
   GroupState& state = *groups_[round.group.value()];
-  co_await state.ready.wait();
+  // Not the event alone: where compute takes no time, this may begin after the group's step.
+  while (state.ready_iteration < round.iteration) {
+    state.ready.reset();
+    co_await state.ready.wait();
+  }
   const TimePoint ready_at = state.ready_at;
   co_await await_turn(plan, round, ready_at);
   co_await client_.push(round.group);

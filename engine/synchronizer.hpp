@@ -90,7 +90,8 @@ class Synchronizer {
   struct GroupState {
     explicit GroupState(Executor executor) : ready(std::move(executor)) {}
 
-    Event ready;  ///< backward and step are done
+    Event ready;                ///< moved on
+    Iteration ready_iteration;  ///< the last in which the group was due and its step is done
     TimePoint ready_at;
     bool pull_pending = false;  ///< a reply will have to be applied before the next forward
     double alpha = 0.0;         ///< of that reply's plan
