@@ -29,6 +29,7 @@ Synchronizer::Synchronizer(Host host, Client& client, WorkerId worker, TaskScope
 void Synchronizer::bind(
     const std::vector<ParameterInfo>& parameters, const Plan& plan, bool momentum) {
   std::vector<LayerRange> ranges;
+  ranges.reserve(plan.groups.size());
   for (const PlannedGroup& group : plan.groups)
     ranges.push_back(group.range.layers);
   const ArenaLayout layout(parameters, ranges);
@@ -40,7 +41,7 @@ void Synchronizer::bind(
   for (std::uint32_t g = 0; g < plan.groups.size(); ++g) {
     groups_.push_back(std::make_unique<GroupState>(host_.executor));
     client_.open(
-        {.round = {GroupId(g), Iteration(0)},
+        {.round = {.group = GroupId(g), .iteration = Iteration(0)},
          .plan = plan.version,
          .pushed = {},
          .center = reply_target(plan, GroupId(g))});
@@ -65,7 +66,7 @@ std::span<float> Synchronizer::reply_target(const Plan& plan, GroupId group) {
 
 void Synchronizer::begin_iteration(const Plan& plan, Iteration iteration) {
   for (const GroupId group : due_groups(plan, iteration)) {
-    scope_.spawn("exchange_group", exchange_group(plan, {group, iteration}));
+    scope_.spawn("exchange_group", exchange_group(plan, {.group = group, .iteration = iteration}));
   }
 }
 
@@ -133,7 +134,7 @@ void Synchronizer::open(const Plan& plan, RoundId round) {
 void Synchronizer::backward_done(const Plan& plan, GroupId group, Iteration iteration) {
   if (!due(plan, group, iteration)) return;
   GroupState& state = *groups_[group.value()];
-  open(plan, {group, iteration});
+  open(plan, {.group = group, .iteration = iteration});
   state.pull_pending = needs_reply_before_forward(plan.policy);
   state.alpha = plan.policy.pushes_gradients() ? 0.0 : plan.policy.alpha;
   state.rule = plan.policy.rule;
@@ -207,7 +208,7 @@ Task<void> Synchronizer::final_round(const Plan& plan, Iteration last) {
       const auto values = values_.group(g);
       std::copy(values.begin(), values.end(), snapshot_.group(g).begin());
     }
-    open(plan, {group, last.next()});
+    open(plan, {.group = group, .iteration = last.next()});
     if (has_turns(plan.admission)) co_await client_.await_turn(group, Duration{0});
     co_await client_.push(group);
   }

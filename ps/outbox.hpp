@@ -24,9 +24,11 @@ class Outbox {
  public:
   struct Item {
     std::vector<std::uint64_t> head;
+    // NOLINTBEGIN(readability-redundant-member-init): so that they may be left out
     std::span<const float> payload = {};    ///< borrowed …
     std::shared_ptr<const void> keep = {};  ///< … and kept alive by this, or by the owner
     std::function<void()> sent = {};  ///< called when the connection has taken it; may be empty
+    // NOLINTEND(readability-redundant-member-init)
   };
 
   Outbox(Executor executor, Connection& connection, std::size_t items_max, Duration stall_max)
