@@ -20,6 +20,11 @@ FabricNode& SimFabric::add_node(const std::string& name, const NodeOptions& opti
       .index = nodes_.size(),
       .egress = LinkModel(options.egress),
       .ingress = LinkModel(options.ingress),
+      .port = DropTailPort(
+          {.rate_bits_per_second = options.ingress.rate_bits_per_second,
+           .latency = options.ingress.latency,
+           .queue_bytes_max = options.ingress.queue_bytes_max}),
+      .streams = {},
       .ports = {}});
   return *node;
 }
@@ -57,10 +62,7 @@ SimFabric::Carried SimFabric::carry(std::uint64_t source, SimFrame frame) {
   if (peer == ends_.end()) return Carried{.packet = 0, .taken = transfer.taken};
 
   FabricNode& target = *peer->second.node;
-  Duration delay = latency(*end.node, target);
-  if (options_.jitter_max > Duration{0}) {
-    delay += from_seconds(to_seconds(options_.jitter_max) * random_.uniform());
-  }
+  const Duration delay = latency(*end.node, target) + jitter();
   end.last_bit = std::max(end.last_bit, transfer.end + delay);
   const std::uint64_t packet = launch(Packet{
       .source_end = source,
@@ -71,6 +73,11 @@ SimFabric::Carried SimFabric::carry(std::uint64_t source, SimFrame frame) {
       .last_bit = end.last_bit,
       .frame = std::move(frame)});
   return Carried{.packet = packet, .taken = transfer.taken};
+}
+
+Duration SimFabric::jitter() {
+  if (options_.jitter_max == Duration{0}) return Duration{0};
+  return from_seconds(to_seconds(options_.jitter_max) * random_.uniform());
 }
 
 void SimFabric::hang_up(std::uint64_t source) {
@@ -126,7 +133,7 @@ void SimFabric::deliver(std::uint64_t packet) {
   Packet& arrived = node.mapped();
   const auto target = ends_.find(arrived.target_end);
   if (target == ends_.end()) return;
-  record(arrived);
+  record(*arrived.source, *arrived.target, arrived.frame);
   if (arrived.closing) {
     target->second.end->peer_closed();
   } else {
@@ -134,13 +141,13 @@ void SimFabric::deliver(std::uint64_t packet) {
   }
 }
 
-void SimFabric::record(const Packet& packet) {
+void SimFabric::record(const FabricNode& source, const FabricNode& target, const SimFrame& frame) {
   trace_.add(static_cast<std::uint64_t>(clock_.now().time_since_epoch().count()));
-  trace_.add(packet.source->index);
-  trace_.add(packet.target->index);
-  trace_.add(std::uint64_t{packet.frame.head.size()});
-  trace_.add(std::uint64_t{packet.frame.payload.size()});
-  trace_.add(std::as_bytes(std::span(packet.frame.head)));
+  trace_.add(source.index);
+  trace_.add(target.index);
+  trace_.add(std::uint64_t{frame.head.size()});
+  trace_.add(std::uint64_t{frame.payload.size()});
+  trace_.add(std::as_bytes(std::span(frame.head)));
 }
 
 void SimFabric::credit_peer(std::uint64_t receiver, std::uint64_t bytes) {
@@ -152,6 +159,8 @@ void SimFabric::crash(FabricNode& node) {
   for (auto& [id, end] : ends_) {
     if (end.node == &node) end.end->crash();
   }
+  for (const auto& [number, stream] : node.streams)
+    stream->crash();
   const auto ports = node.ports;  // a crashing listener takes itself out of the node's
   for (const auto& [number, port] : ports)
     port->crash();

@@ -4,14 +4,17 @@
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "net/frame.hpp"
 #include "net/network.hpp"
 #include "net/sim/clock.hpp"
+#include "net/sim/drop_tail_port.hpp"
 #include "net/sim/link_model.hpp"
 #include "net/sim/random.hpp"
+#include "net/sim/tcp_sender.hpp"
 #include "net/sim/trace.hpp"
 
 namespace stagger {
@@ -30,6 +33,9 @@ struct FabricOptions {
   Duration jitter_max{0};  ///< every frame is late by a random time below this; order is kept
   std::uint64_t payload_scale = 1;  ///< wire bytes per payload byte: large models in little memory
   FrameLimits limits;
+  /// Set: connections carry segments, which ports drop when their queue (the ingress link's) is
+  /// full, and TCP sends them again. Not set: frames go whole and nothing is lost.
+  std::optional<TcpModelOptions> tcp = std::nullopt;
 };
 
 struct SimFrame {
@@ -50,6 +56,15 @@ class FabricEnd {
   ~FabricEnd() = default;
 };
 
+/// A connection of segments, as the fabric sees it.
+class FabricStream {
+ public:
+  virtual void crash() = 0;
+
+ protected:
+  ~FabricStream() = default;
+};
+
 /// A listener, as the fabric sees it.
 class FabricPort {
  public:
@@ -65,7 +80,9 @@ struct FabricNode {
   std::uint64_t index = 0;
   LinkModel egress;
   LinkModel ingress;
+  DropTailPort port;  ///< the ingress link, where segments are carried
   bool clogged = false;
+  std::map<std::uint64_t, FabricStream*> streams;
   std::map<std::uint16_t, FabricPort*> ports;
   std::uint16_t port_next = 49152;
 };
@@ -96,6 +113,14 @@ class SimFabric {
 
   /// Time of an empty frame from one node to another, without jitter.
   static Duration latency(const FabricNode& source, const FabricNode& target);
+
+  /// A random lateness, for what is about to be sent.
+  Duration jitter();
+
+  /// Puts the delivery of a frame to the trace.
+  void record(const FabricNode& source, const FabricNode& target, const SimFrame& frame);
+
+  std::uint64_t next_id() { return end_next_++; }
 
   std::uint64_t attach(FabricNode& node, FabricEnd& end);
   void detach(std::uint64_t end);
@@ -143,7 +168,6 @@ class SimFabric {
   std::uint64_t launch(Packet packet);
   void arrive(std::uint64_t packet);
   void deliver(std::uint64_t packet);
-  void record(const Packet& packet);
 
   SimClock& clock_;
   FabricOptions options_;

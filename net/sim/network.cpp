@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "net/sim/tcp_connection.hpp"
 #include "observability/check.hpp"
 
 namespace stagger {
@@ -56,12 +57,38 @@ Task<Result<std::unique_ptr<Connection>>> SimNetwork::connect(Endpoint remote, T
     co_return unreachable(remote, "Connection refused");
   }
   const Endpoint local{.host = node_.name, .port = node_.port_next++};
-  auto near = std::make_unique<SimConnection>(executor_, fabric_, node_, to_string(remote));
-  auto far = std::make_unique<SimConnection>(executor_, fabric_, *target, to_string(local));
-  SimConnection::pair(*near, *far);
-  port->second->incoming(std::move(far));
+  Ends ends = fabric_.options().tcp ? segment_ends(*target, local, remote)
+                                    : frame_ends(*target, local, remote);
+  port->second->incoming(std::move(ends.far));
   if (!co_await pass_time(back, deadline)) co_return too_late(remote);
-  co_return std::unique_ptr<Connection>(std::move(near));
+  co_return std::move(ends.near);
+}
+
+SimNetwork::Ends SimNetwork::frame_ends(
+    FabricNode& target, const Endpoint& local, const Endpoint& remote) {
+  auto near = std::make_unique<SimConnection>(executor_, fabric_, node_, to_string(remote));
+  auto far = std::make_unique<SimConnection>(executor_, fabric_, target, to_string(local));
+  SimConnection::pair(*near, *far);
+  return {.near = std::move(near), .far = std::move(far)};
+}
+
+SimNetwork::Ends SimNetwork::segment_ends(
+    FabricNode& target, const Endpoint& local, const Endpoint& remote) {
+  const auto there = std::make_shared<TcpFlow>(fabric_, node_, target);
+  const auto back = std::make_shared<TcpFlow>(fabric_, target, node_);
+  return {
+      .near = std::make_unique<SimTcpConnection>(
+          executor_,
+          fabric_,
+          SimTcpConnection::Nodes{.own = node_, .other = target},
+          SimTcpConnection::Way{.out = there, .in = back},
+          to_string(remote)),
+      .far = std::make_unique<SimTcpConnection>(
+          executor_,
+          fabric_,
+          SimTcpConnection::Nodes{.own = target, .other = node_},
+          SimTcpConnection::Way{.out = back, .in = there},
+          to_string(local))};
 }
 
 Result<std::unique_ptr<Listener>> SimNetwork::listen(const Endpoint& local) {

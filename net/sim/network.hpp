@@ -22,7 +22,14 @@ class SimNetwork final : public Network {
   Result<std::unique_ptr<Listener>> listen(const Endpoint& local) override;
 
  private:
+  struct Ends {
+    std::unique_ptr<Connection> near;
+    std::unique_ptr<Connection> far;
+  };
+
   Task<bool> pass_time(Duration duration, TimePoint deadline);
+  Ends frame_ends(FabricNode& target, const Endpoint& local, const Endpoint& remote);
+  Ends segment_ends(FabricNode& target, const Endpoint& local, const Endpoint& remote);
 
   Executor executor_;
   SimFabric& fabric_;

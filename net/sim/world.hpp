@@ -80,6 +80,9 @@ class SimWorld {
 
   const LinkModel& ingress(const std::string& name) { return fabric_node(name).ingress; }
 
+  /// The switch port before the node, where segments are carried (FabricOptions::tcp).
+  const DropTailPort& port(const std::string& name) { return fabric_node(name).port; }
+
   /// Adds to the trace what the frames do not show.
   void trace(std::string_view text) { fabric_.trace().add(text); }
 
