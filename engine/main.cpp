@@ -247,7 +247,10 @@ class CommandLine {
     auto* simulated = compare_->add_flag(
         "--simulated", comparison_.simulated, "on a virtual clock and network, in this process");
     compare_
-        ->add_flag("--measured", "as processes over loopback, one run after another (the default)")
+        ->add_flag(
+            "--measured",
+            measured_,
+            "as processes over loopback, one run after another (the default)")
         ->excludes(simulated);
     add_world(*compare_);
     compare_->footer(
@@ -274,6 +277,7 @@ class CommandLine {
   std::string plan_latency_;
   std::string model_path_;
   CompareCommand comparison_;
+  bool measured_ = false;  ///< as without a flag
   std::string periods_;
   std::uint64_t seed_ = 1;
   double bandwidth_ = 1e9;
