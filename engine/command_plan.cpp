@@ -3,21 +3,18 @@
 #include "engine/commands.hpp"
 #include "engine/job.hpp"
 #include "engine/measured_profile.hpp"
-#include "engine/prediction_report.hpp"
+#include "engine/planned_config.hpp"
 #include "engine/replay_profile.hpp"
 #include "engine/report.hpp"
 #include "engine/role.hpp"
 #include "engine/units.hpp"
-#include "ps/period_choice.hpp"
-#include "ps/planner.hpp"
-#include "ps/prediction.hpp"
 
 namespace stagger {
 
 namespace {
 
 /// The config with what the flags say of the link.
-Config plan_config(const PlanCommand& command) {
+Config config_of(const PlanCommand& command) {
   auto overrides = command.common.overrides;
   const auto add = [&overrides](std::string_view key, std::string_view flag, Result<double> value) {
     if (value.has_error()) throw ConfigError(fmt::format("{} {}", flag, value.error().detail));
@@ -32,47 +29,21 @@ Config plan_config(const PlanCommand& command) {
   return load_config(command.common.config_path, overrides);
 }
 
-/// What is known before there is a plan: the link, and which T it allows.
-Outlook link_outlook(const Config& config, const PlanRequest& planning) {
-  const auto link = link_cost(config);
-  if (!link) return {};
-  const PolicyRequest policy = policy_request(config);
-  auto smallest = choose_period(policy, planning, *link);
-  if (!smallest) {  // the config's own T is above those that are looked at, and all of them refused
-    smallest =
-        PeriodChoice{.period = policy.period, .hides = false, .reason = smallest.error().detail};
-  }
-  return {.link = link, .prediction = std::nullopt, .smallest = *std::move(smallest)};
-}
-
 }  // namespace
 
 ExitCode show_plan(const PlanCommand& command) {
-  const Config config = plan_config(command);
+  const Config config = config_of(command);
   Role role("plan", config.job.seed);
   const auto layers = command.profile_path
                           ? load_profile(role.host().storage, *command.profile_path)
                           : profile_of(role, config);
-  PlanRequest planning{
-      .layers = layers,
-      .policy = {},
-      .grouping = grouping_options(config),
-      .admission = config.slots.admission,
-      .slots = slot_options(config)};
-  Outlook outlook = link_outlook(config, planning);
-  PolicyRequest policy = policy_request(config);
-  if (!config.sync.period && outlook.smallest) policy.period = outlook.smallest->period;
-  planning.grouping.period = policy.period;
-  const auto verdict = resolve(policy);
-  if (!verdict) throw ConfigError(verdict.error().detail);
-  planning.policy = verdict->policy;
-  const Plan plan = make_plan(planning);
-  if (outlook.link) outlook.prediction = predict(plan, layers, *outlook.link);
-  for (const std::string& warning : verdict->warnings)
+  const PlannedConfig planned = plan_config(config, layers);
+  for (const std::string& warning : planned.warnings)
     fmt::print(stderr, "warning: {}\n", warning);
   fmt::print(
       "{}",
-      command.common.json ? plan_json(plan, layers, &outlook) : plan_text(plan, layers, &outlook));
+      command.common.json ? plan_json(planned.plan, layers, &planned.outlook)
+                          : plan_text(planned.plan, layers, &planned.outlook));
   return ExitCode::success;
 }
 

@@ -49,6 +49,18 @@ struct SimulateCommand {
   double latency_seconds = 50e-6;
 };
 
+struct CompareCommand {
+  CommonOptions common;
+  std::string strategies = "bsp,easgd,interleaved";
+  std::string admissions = "none,slots+grants";
+  std::optional<std::string> periods;  ///< default: the config's
+  bool simulated = false;              ///< else as processes over loopback
+  // Of the simulation.
+  std::uint64_t seed = 1;
+  double bandwidth_bits_per_second = 1e9;
+  double latency_seconds = 50e-6;
+};
+
 /// The whole job on this machine: the PS and every worker as processes of their own. `program` is
 /// this executable.
 ExitCode run_job(const CommonOptions& options, const std::string& program);
@@ -62,5 +74,8 @@ ExitCode show_plan(const PlanCommand& command);
 ExitCode write_profile(const ProfileCommand& command);
 ExitCode evaluate_model(const EvaluateCommand& command);
 ExitCode run_simulation(const SimulateCommand& command);
+
+/// One run after another, a row each. `program` is this executable.
+ExitCode compare_runs(const CompareCommand& command, const std::string& program);
 
 }  // namespace stagger

@@ -66,7 +66,7 @@ Task<void> Launcher::run() {
   const int code = co_await ps_->wait();
   if (outcome_ == ExitCode::success) outcome_ = static_cast<ExitCode>(code);
   if (code != 0 && outcome_ == static_cast<ExitCode>(code)) {
-    fmt::print(stderr, "stagger: the PS ended with {}: {}\n", code, last_line("ps"));
+    fmt::print(stderr, "stagger: the PS ended with {}: {}\n", code, files_.last_line("ps.log"));
   }
   co_await end_workers();
   co_await scope_.join();
@@ -102,20 +102,15 @@ Task<void> Launcher::watch_worker(std::uint32_t rank) {
   const int code = co_await workers_[rank]->wait();
   if (code == 0) co_return;
   const std::string name = fmt::format("worker-{}", rank);
-  fmt::print(stderr, "stagger: worker {} ended with {}: {}\n", rank, code, last_line(name));
+  fmt::print(
+      stderr,
+      "stagger: worker {} ended with {}: {}\n",
+      rank,
+      code,
+      files_.last_line(name + ".log"));
   if (!ends_job(code) || stopping_) co_return;
   if (outcome_ == ExitCode::success) outcome_ = static_cast<ExitCode>(code);
   stop();
-}
-
-std::string Launcher::last_line(const std::string& name) const {
-  const auto bytes = host_.storage.read(files_.path(name + ".log"));
-  if (!bytes) return describe(bytes.error());
-  std::string text(reinterpret_cast<const char*>(bytes->data()), bytes->size());
-  while (!text.empty() && text.back() == '\n')
-    text.pop_back();
-  const std::string line = text.substr(text.rfind('\n') + 1);
-  return fmt::format("{} ({})", line, files_.path(name + ".log"));
 }
 
 void Launcher::stop() {

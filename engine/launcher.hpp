@@ -45,7 +45,6 @@ class Launcher {
   Task<std::string> await_endpoint();
   Task<void> watch_worker(std::uint32_t rank);
   Task<void> end_workers();
-  std::string last_line(const std::string& name) const;
   std::unique_ptr<Process> start(std::vector<std::string> words, const std::string& name);
 
   Host host_;

@@ -111,6 +111,7 @@ class CommandLine {
     add_profile();
     add_evaluate();
     add_simulate();
+    add_compare();
   }
 
   ExitCode run(int count, char** words) {
@@ -136,8 +137,18 @@ class CommandLine {
     if (*simulate_) {
       return run_simulation({common_, seed_, bandwidth_, latency_us_ * 1e-6});
     }
+    if (*compare_) return compare_runs(comparison(), program);
     if (rank_ < 0) rank_ = rank_from_environment();
     return run_worker({common_, rank_, optional(ps_address_)});
+  }
+
+  CompareCommand comparison() {
+    comparison_.common = common_;
+    comparison_.periods = optional(periods_);
+    comparison_.seed = seed_;
+    comparison_.bandwidth_bits_per_second = bandwidth_;
+    comparison_.latency_seconds = latency_us_ * 1e-6;
+    return comparison_;
   }
 
   static std::optional<std::string> optional(const std::string& text) {
@@ -210,14 +221,41 @@ class CommandLine {
   void add_simulate() {
     simulate_ = app_.add_subcommand("simulate", "the same run on a virtual clock and network");
     add_common(*simulate_, common_, sets_);
-    simulate_->add_option("--seed", seed_, "of the virtual world");
-    simulate_->add_option("--bandwidth", bandwidth_, "of every link, bits per second")
-        ->check(CLI::PositiveNumber);
-    simulate_->add_option("--latency-us", latency_us_, "of every link, microseconds")
-        ->check(CLI::NonNegativeNumber);
+    add_world(*simulate_);
     simulate_->footer(
         "Example: stagger simulate configs/quickstart.toml --bandwidth 2e8 --set "
         "job.iterations=60");
+  }
+
+  void add_world(CLI::App& command) {
+    command.add_option("--seed", seed_, "of the virtual world");
+    command.add_option("--bandwidth", bandwidth_, "of every virtual link, bits per second")
+        ->check(CLI::PositiveNumber);
+    command.add_option("--latency-us", latency_us_, "of every virtual link, microseconds")
+        ->check(CLI::NonNegativeNumber);
+  }
+
+  void add_compare() {
+    compare_ = app_.add_subcommand(
+        "compare", "strategies, periods and admissions side by side: one run each, as a table");
+    add_common(*compare_, common_, sets_);
+    compare_->add_option("--strategies", comparison_.strategies, "with commas")
+        ->capture_default_str();
+    compare_->add_option("--admissions", comparison_.admissions, "with commas")
+        ->capture_default_str();
+    compare_->add_option("--periods", periods_, "T, with commas; default: the config's");
+    auto* simulated = compare_->add_flag(
+        "--simulated", comparison_.simulated, "on a virtual clock and network, in this process");
+    compare_
+        ->add_flag(
+            "--measured",
+            measured_,
+            "as processes over loopback, one run after another (the default)")
+        ->excludes(simulated);
+    add_world(*compare_);
+    compare_->footer(
+        "Example: stagger compare configs/replay.toml --strategies easgd,interleaved "
+        "--periods 1,3 --simulated --bandwidth 1e9");
   }
 
   CLI::App app_{"Stagger: distributed training with interleaved communication"};
@@ -228,6 +266,7 @@ class CommandLine {
   CLI::App* profile_ = nullptr;
   CLI::App* evaluate_ = nullptr;
   CLI::App* simulate_ = nullptr;
+  CLI::App* compare_ = nullptr;
   CommonOptions common_;
   std::vector<std::string> sets_;
   std::int32_t rank_ = -1;
@@ -237,6 +276,9 @@ class CommandLine {
   std::string plan_bandwidth_;
   std::string plan_latency_;
   std::string model_path_;
+  CompareCommand comparison_;
+  bool measured_ = false;  ///< as without a flag
+  std::string periods_;
   std::uint64_t seed_ = 1;
   double bandwidth_ = 1e9;
   double latency_us_ = 50.0;

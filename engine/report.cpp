@@ -74,6 +74,21 @@ Json plan_value(const Plan& plan, std::span<const LayerProfile> layers) {
       {"groups", groups}};
 }
 
+Json quantiles_us(const QuantileSketch& sketch) {
+  return {
+      {"count", sketch.count()},
+      {"p50", sketch.quantile(0.5) * 1e6},
+      {"p99", sketch.quantile(0.99) * 1e6}};
+}
+
+Json iteration_value(const ServerTotals& totals) {
+  const auto count = static_cast<double>(totals.iteration.count());
+  return {
+      {"count", totals.iteration.count()},
+      {"p50", totals.iteration.quantile(0.5) * 1e6},
+      {"mean", count > 0.0 ? totals.iteration_seconds * 1e6 / count : 0.0}};
+}
+
 /// A bar of `width` cells from `begin` to `end` of `total`.
 std::string bar(double begin, double end, double total, std::size_t width) {
   const auto cell = [&](double at) {
@@ -129,10 +144,10 @@ std::string report_json(const RunFacts& facts) {
       {"pushes_in_flight_max", status.pushes_in_flight_max},
       {"exposed_seconds", totals.exposed_seconds},
       {"compute_seconds", totals.compute_seconds},
-      {"slot_lateness_us",
-       {{"count", totals.lateness.count()},
-        {"p50", totals.lateness.quantile(0.5) * 1e6},
-        {"p99", totals.lateness.quantile(0.99) * 1e6}}},
+      {"slot_lateness_us", quantiles_us(totals.lateness)},
+      {"push_us", quantiles_us(totals.push)},
+      {"ready_to_done_us", quantiles_us(totals.ready_to_done)},
+      {"iteration_us", iteration_value(totals)},
       {"period_changes", period_changes(server)},
       {"parameters_sha256", facts.parameters_sha256}};
   return report.dump(2) + "\n";
@@ -159,6 +174,9 @@ std::string report_text(const std::string& report_json) {
       "traffic         {:.1f} MB pushed, {:.1f} MB pulled, at most {} pushes in flight\n"
       "waits           {:.2f} s exposed beside {:.1f} s of compute, all workers together\n"
       "slots           start late by {:.0f} us (p50), {:.0f} us (p99)\n"
+      "pushes          {:.0f} us (p50), {:.0f} us (p99); from ready to received {:.0f} us, {:.0f} "
+      "us\n"
+      "iterations      {:.0f} us (p50), {:.0f} us (mean)\n"
       "parameters      sha256 {}\n",
       report["strategy"].get<std::string>(),
       report["rule"].get<std::string>(),
@@ -177,6 +195,12 @@ std::string report_text(const std::string& report_json) {
       report["compute_seconds"].get<double>(),
       report["slot_lateness_us"]["p50"].get<double>(),
       report["slot_lateness_us"]["p99"].get<double>(),
+      report["push_us"]["p50"].get<double>(),
+      report["push_us"]["p99"].get<double>(),
+      report["ready_to_done_us"]["p50"].get<double>(),
+      report["ready_to_done_us"]["p99"].get<double>(),
+      report["iteration_us"]["p50"].get<double>(),
+      report["iteration_us"]["mean"].get<double>(),
       report["parameters_sha256"].get<std::string>());
   if (report["period_reason"].is_string()) {
     text += fmt::format("period          {}\n", report["period_reason"].get<std::string>());

@@ -139,6 +139,7 @@ void Synchronizer::backward_done(const Plan& plan, GroupId group, Iteration iter
   state.alpha = plan.policy.pushes_gradients() ? 0.0 : plan.policy.alpha;
   state.rule = plan.policy.rule;
   state.ready_at = host_.clock.now();
+  client_.push_times().ready({.group = group, .iteration = iteration}, state.ready_at);
   state.ready_iteration = iteration;
   state.ready.set();
 }

@@ -68,9 +68,15 @@ Task<void> Worker::iterate(Iteration iteration) {
   samples_ += batch_size_;
   loss_ = batch_loss_;
   finished_ = iteration;
-  if (iteration_times_.size() < Heartbeat::samples_max) {
-    iteration_times_.push_back(host_.clock.now() - began);
-  }
+  note_iteration(iteration, host_.clock.now() - began);
+}
+
+/// The first one also touches memory for the first time: it is no figure of the run.
+void Worker::note_iteration(Iteration iteration, Duration duration) {
+  if (iteration_times_.size() < Heartbeat::samples_max) iteration_times_.push_back(duration);
+  if (iteration == Iteration(1)) return;
+  iteration_sketch_.record(to_seconds(duration));
+  iterations_total_ += duration;
 }
 
 /// From the input side. A group whose exchange must land first holds up itself and what comes after
@@ -159,6 +165,10 @@ Task<void> Worker::end_training() {
   farewell.bytes_pushed = client_.bytes_pushed();
   farewell.bytes_pulled = client_.bytes_pulled();
   farewell.lateness_counts = synchronizer_->lateness_sketch().counts();
+  farewell.push_counts = client_.push_times().push().counts();
+  farewell.ready_to_done_counts = client_.push_times().ready_to_done().counts();
+  farewell.iteration_counts = iteration_sketch_.counts();
+  farewell.iterations = iterations_total_;
   co_await client_.farewell(farewell);
   scope_.cancel();  // heartbeats sleep; nothing else is left
 }

@@ -12,6 +12,7 @@
 #include "net/event.hpp"
 #include "net/host.hpp"
 #include "net/scope.hpp"
+#include "observability/histogram.hpp"
 #include "ps/client.hpp"
 #include "ps/plan.hpp"
 
@@ -59,6 +60,7 @@ class Worker final : private ClientEvents {
   Task<void> train();
   Task<void> profile();
   Task<void> iterate(Iteration iteration);
+  void note_iteration(Iteration iteration, Duration duration);
   Task<void> forward(const Plan& plan);
   Task<void> backward(const Plan& plan, Iteration iteration);
   Task<void> await_permission(Iteration iteration);
@@ -96,6 +98,8 @@ class Worker final : private ClientEvents {
   double batch_loss_ = 0.0;     ///< likewise
   Duration computed_{0};
   std::vector<Duration> iteration_times_;
+  QuantileSketch iteration_sketch_;  ///< after iteration 1, as is …
+  Duration iterations_total_{0};     ///< … their sum
 };
 
 }  // namespace stagger

@@ -26,6 +26,7 @@ struct Message {
     farewell @13 :Farewell;
     announce @14 :Announce;
     turn @15 :Round;
+    received @16 :Round;  # PS -> worker: the last byte of a push has been read
   }
 }
 
@@ -163,4 +164,8 @@ struct Farewell {
   bytesPushed @3 :UInt64;
   bytesPulled @4 :UInt64;
   latenessCounts @5 :List(UInt64);
+  pushCounts @6 :List(UInt64);
+  readyToDoneCounts @7 :List(UInt64);
+  iterationCounts @8 :List(UInt64);
+  iterationsNs @9 :Int64;  # their sum
 }

@@ -160,6 +160,8 @@ void Client::handle(const Message& message) {
     resend(again->id);
   } else if (const auto* turn = std::get_if<Turn>(&message)) {
     take_turn(turn->round);
+  } else if (const auto* received = std::get_if<Received>(&message)) {
+    push_times_.received(received->round, host_.clock.now());
   } else if (const auto* prepare = std::get_if<Prepare>(&message)) {
     const Iteration hold = events_->hold_iteration();
     events_->prepared(*prepare, hold);
@@ -246,6 +248,11 @@ Task<void> Client::push(GroupId group) {
   const auto chunks = static_cast<std::uint32_t>(chunk_count(exchange.pushed.size()));
   for (std::uint32_t chunk = 0; chunk < chunks; ++chunk) {
     auto item = chunk_item(exchange, chunk);
+    if (chunk == 0) {
+      item.begins = [this, round = exchange.round] {
+        push_times_.began(round, host_.clock.now());
+      };
+    }
     bytes_pushed_ += item.payload.size_bytes();
     co_await outbox_->send(std::move(item));
   }

@@ -14,6 +14,7 @@
 #include "net/scope.hpp"
 #include "ps/outbox.hpp"
 #include "ps/protocol.hpp"
+#include "ps/push_times.hpp"
 #include "ps/timeouts.hpp"
 
 namespace stagger {
@@ -118,6 +119,9 @@ class Client {
 
   std::uint64_t bytes_pulled() const { return bytes_pulled_; }
 
+  /// Of the rounds that were said to be ready in it.
+  PushTimes& push_times() { return push_times_; }
+
  private:
   struct GroupState {
     explicit GroupState(const Executor& executor) : done(executor), turn(executor) { done.set(); }
@@ -158,6 +162,7 @@ class Client {
   bool leaving_ = false;
   std::uint64_t bytes_pushed_ = 0;
   std::uint64_t bytes_pulled_ = 0;
+  PushTimes push_times_;
 };
 
 }  // namespace stagger

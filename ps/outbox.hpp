@@ -27,6 +27,8 @@ class Outbox {
     // NOLINTBEGIN(readability-redundant-member-init): so that they may be left out
     std::span<const float> payload = {};    ///< borrowed …
     std::shared_ptr<const void> keep = {};  ///< … and kept alive by this, or by the owner
+    std::function<void()> begins =
+        {};                           ///< called before its first byte is handed over; may be empty
     std::function<void()> sent = {};  ///< called when the connection has taken it; may be empty
     // NOLINTEND(readability-redundant-member-init)
   };

@@ -34,6 +34,11 @@ void write_durations(
   write_list(out, durations, [](Duration duration) { return duration.count(); });
 }
 
+void write_counts(
+    capnp::List<std::uint64_t>::Builder out, const std::vector<std::uint64_t>& counts) {
+  write_list(out, counts, [](std::uint64_t count) { return count; });
+}
+
 void write(wire::Heartbeat::Builder out, const Heartbeat& in) {
   out.setIteration(in.iteration.value());
   out.setSamples(in.samples);
@@ -169,10 +174,12 @@ void write(wire::Message::Builder out, const Farewell& in) {
   write(farewell.initProgress(), in.progress);
   farewell.setBytesPushed(in.bytes_pushed);
   farewell.setBytesPulled(in.bytes_pulled);
-  write_list(
-      farewell.initLatenessCounts(size_of(in.lateness_counts)),
-      in.lateness_counts,
-      [](std::uint64_t count) { return count; });
+  write_counts(farewell.initLatenessCounts(size_of(in.lateness_counts)), in.lateness_counts);
+  write_counts(farewell.initPushCounts(size_of(in.push_counts)), in.push_counts);
+  write_counts(
+      farewell.initReadyToDoneCounts(size_of(in.ready_to_done_counts)), in.ready_to_done_counts);
+  write_counts(farewell.initIterationCounts(size_of(in.iteration_counts)), in.iteration_counts);
+  farewell.setIterationsNs(in.iterations.count());
 }
 
 void write(wire::Round::Builder out, const RoundId& in) {
@@ -188,6 +195,10 @@ void write(wire::Message::Builder out, const Announce& in) {
 
 void write(wire::Message::Builder out, const Turn& in) {
   write(out.initTurn(), in.round);
+}
+
+void write(wire::Message::Builder out, const Received& in) {
+  write(out.initReceived(), in.round);
 }
 
 /// Makes the values the message's second segment: no copy.
@@ -220,7 +231,8 @@ std::string_view name_of(const Message& message) {
       "commit",
       "farewell",
       "announce",
-      "turn"};
+      "turn",
+      "received"};
   return names.at(message.index());
 }
 

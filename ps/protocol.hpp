@@ -21,7 +21,7 @@
 /// (bad_message).
 namespace stagger {
 
-constexpr std::uint16_t protocol_version = 2;
+constexpr std::uint16_t protocol_version = 3;
 constexpr std::uint8_t codec_float32 = 0;
 
 /// FNV-1a of the job id.
@@ -122,7 +122,12 @@ struct Farewell {
   Heartbeat progress;
   std::uint64_t bytes_pushed = 0;
   std::uint64_t bytes_pulled = 0;
+  // Buckets of a QuantileSketch each.
   std::vector<std::uint64_t> lateness_counts;
+  std::vector<std::uint64_t> push_counts;
+  std::vector<std::uint64_t> ready_to_done_counts;
+  std::vector<std::uint64_t> iteration_counts;
+  Duration iterations{0};  ///< their sum
 };
 
 struct Announce {
@@ -132,6 +137,11 @@ struct Announce {
 
 /// The right to push now.
 struct Turn {
+  RoundId round;
+};
+
+/// The last byte of the worker's push has been read.
+struct Received {
   RoundId round;
 };
 
@@ -150,7 +160,8 @@ using Message = std::variant<
     Commit,
     Farewell,
     Announce,
-    Turn>;
+    Turn,
+    Received>;
 
 /// A message's name, for logs.
 std::string_view name_of(const Message& message);

@@ -197,6 +197,15 @@ Commit read(wire::Commit::Reader in) {
   return commit;
 }
 
+/// As many as the frame holds; what they mean is the sketch's to check.
+std::vector<std::uint64_t> read_counts(capnp::List<std::uint64_t>::Reader in) {
+  std::vector<std::uint64_t> counts;
+  counts.reserve(in.size());
+  for (const auto count : in)
+    counts.push_back(count);
+  return counts;
+}
+
 Farewell read(wire::Farewell::Reader in) {
   Farewell farewell;
   farewell.early = in.getEarly();
@@ -204,8 +213,11 @@ Farewell read(wire::Farewell::Reader in) {
   farewell.progress = read(in.getProgress());
   farewell.bytes_pushed = in.getBytesPushed();
   farewell.bytes_pulled = in.getBytesPulled();
-  for (const auto count : in.getLatenessCounts())
-    farewell.lateness_counts.push_back(count);
+  farewell.lateness_counts = read_counts(in.getLatenessCounts());
+  farewell.push_counts = read_counts(in.getPushCounts());
+  farewell.ready_to_done_counts = read_counts(in.getReadyToDoneCounts());
+  farewell.iteration_counts = read_counts(in.getIterationCounts());
+  farewell.iterations = Duration{in.getIterationsNs()};
   return farewell;
 }
 
@@ -248,6 +260,8 @@ Message read(wire::Message::Reader in) {
           .wait = Duration{in.getAnnounce().getWaitNs()}};
     case wire::Message::TURN:
       return Turn{.round = read(in.getTurn())};
+    case wire::Message::RECEIVED:
+      return Received{.round = read(in.getReceived())};
   }
   throw Malformed{fmt::format("no message has number {}", static_cast<int>(in.which()))};
 }

@@ -90,6 +90,10 @@ struct ServerTotals {
   double exposed_seconds = 0.0;  ///< summed over workers
   double compute_seconds = 0.0;
   QuantileSketch lateness;
+  QuantileSketch push;             ///< first byte to the PS's acknowledgement of the last
+  QuantileSketch ready_to_done;    ///< group ready to that acknowledgement
+  QuantileSketch iteration;        ///< durations, after iteration 1
+  double iteration_seconds = 0.0;  ///< their sum
   TimePoint started_at;
   TimePoint ended_at;
 };

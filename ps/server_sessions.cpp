@@ -53,6 +53,11 @@ std::string first_different_line(std::string_view ours, std::string_view theirs)
   return "no line differs";
 }
 
+/// What no sketch could have sent does not count.
+void merge_counts(QuantileSketch& total, const std::vector<std::uint64_t>& counts) {
+  if (const auto sketch = QuantileSketch::from_counts(counts)) total.merge(*sketch);
+}
+
 Error refusal(const std::string& why) {
   return {.code = Errc::refused, .detail = why};
 }
@@ -172,9 +177,11 @@ void Server::farewell(WorkerId worker, const Farewell& farewell) {
   totals_.bytes_pulled += farewell.bytes_pulled;
   totals_.exposed_seconds += to_seconds(farewell.progress.exposed);
   totals_.compute_seconds += to_seconds(farewell.progress.compute);
-  if (const auto lateness = QuantileSketch::from_counts(farewell.lateness_counts)) {
-    totals_.lateness.merge(*lateness);
-  }
+  merge_counts(totals_.lateness, farewell.lateness_counts);
+  merge_counts(totals_.push, farewell.push_counts);
+  merge_counts(totals_.ready_to_done, farewell.ready_to_done_counts);
+  merge_counts(totals_.iteration, farewell.iteration_counts);
+  totals_.iteration_seconds += to_seconds(std::max(farewell.iterations, Duration{0}));
   membership_.leave(worker, farewell.reason);
   worker_metrics_.gone(worker.value());
   agreement_.drop(worker);

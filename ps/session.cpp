@@ -239,6 +239,7 @@ void Session::count_chunk(ChunkId id) {
   if (push == receiving_.end()) return;
   if (++push->second < server_.center_chunks().chunks(id.round.group)) return;
   receiving_.erase(push);
+  post(Received{.round = id.round});
   server_.push_ended(*worker_, id.round);
 }
 

@@ -1,16 +1,19 @@
 #!/usr/bin/env python3
-"""Admissions and strategies side by side on a link that all workers share and that overflows.
+"""Strategies, admissions and periods side by side on a link that all workers share and that overflows.
 
-    python3 tests/bench/netlab.py --workers 4 --rate 200mbit --repeats 5
+    python3 tests/bench/netlab.py --backend replay --profile resnet50 --workers 8 --rate 200mbit
+        --as-rate 1gbit --scale 0.1 --strategies easgd,interleaved --admissions none,grants --periods 1,3
+    python3 tests/bench/netlab.py --preset paper
 
-Real processes train on real data, each in a network namespace of its own; network.py says how they
-are joined. Prints a table of medians. Exit code: 0; 1 when a run failed or its parameters differ
-from those of a run without this network; 77 where namespaces cannot be made.
+Real processes, each in a network namespace of its own; network.py says how they are joined. They
+train on real data, or replay a profile's layer times while pushes and replies are real. Prints a
+table of medians. Exit code: 0; 1 when a run failed or its parameters differ from those of a run
+without this network; 77 where namespaces cannot be made.
 """
 
-import argparse
 import contextlib
 import http.client
+import json
 import pathlib
 import re
 import signal
@@ -20,65 +23,14 @@ import tempfile
 import time
 
 import common
+import netlab_figures as figures_of
 import network
 from common import BenchError
+from netlab_figures import COLUMNS
+from netlab_settings import (
+    Setting, base_config, job_config, link_of, model_text, parse_arguments, settings)
 
 PS_PORT, HTTP_PORT = 7000, 8000
-COLUMNS = [
-    # key, head, format
-    ("pushes_in_flight_max", "in flight", "{:.0f}"),
-    ("drops", "drops", "{:.0f}"),
-    ("drop_share", "drop %", "{:.2%}"),
-    ("retransmissions", "resent", "{:.0f}"),
-    ("timeouts", "RTOs", "{:.0f}"),
-    ("backlog_peak_bytes", "peak B", "{:.0f}"),
-    ("backlog_mean_bytes", "mean B", "{:.0f}"),
-    ("link_use", "link use", "{:.0%}"),
-    ("iteration_ms", "iter ms", "{:.2f}"),
-    ("exposed_seconds", "exposed s", "{:.2f}"),
-    ("lateness_p50_us", "late p50 us", "{:.0f}"),
-    ("lateness_p99_us", "late p99 us", "{:.0f}"),
-]
-
-
-def parse_arguments():
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    common.add_common(parser)
-    parser.add_argument("--workers", type=int, default=4)
-    parser.add_argument("--rate", default="200mbit", help="of the shared link, as tc writes it")
-    parser.add_argument("--limit-bytes", type=int, default=65536, help="length of its queue")
-    parser.add_argument("--burst-bytes", type=int, default=16384)
-    parser.add_argument("--congestion", default="reno", help="TCP's congestion control; reno is "
-                        "the one that every kernel allows in a namespace")
-    parser.add_argument("--strategies", default="bsp,easgd,interleaved")
-    parser.add_argument("--admissions", default="none,slots")
-    parser.add_argument("--repeats", type=int, default=5)
-    parser.add_argument("--iterations", type=int, default=150)
-    parser.add_argument("--period", type=int, default=3, help="bsp always has 1")
-    parser.add_argument("--model", default="lenet5", choices=["lenet5", "mlp"])
-    parser.add_argument("--hidden", default="1024,1024", help="of mlp")
-    parser.add_argument("--batch", type=int, default=128, help="per worker")
-    parser.add_argument("--limit-s", type=float, default=600.0, help="for one run")
-    parser.add_argument("--directory", type=pathlib.Path,
-                        help="keep configs, logs and reports here; must be new")
-    parser.add_argument("--out", type=pathlib.Path, default=pathlib.Path("netlab.json"))
-    return parser.parse_args()
-
-
-def base_config(arguments, directory):
-    overrides = {
-        "job.directory": str(directory),
-        "job.iterations": arguments.iterations,
-        "model.name": arguments.model,
-        "model.hidden": [int(width) for width in arguments.hidden.split(",")],
-        "data.batch": arguments.batch,
-        "data.test_samples": 1000,  # accuracy is another bench's
-        "sync.period": arguments.period,
-        "cluster.workers": arguments.workers,
-    }
-    config = common.changed(common.read_config(arguments.config, []), overrides)
-    return common.changed(config, dict(common.parse_set(text) for text in arguments.sets))
 
 
 class Metrics:
@@ -175,32 +127,6 @@ def run_on(lab, program, config, limit_s):
     return common.read_report(config), samples, metrics
 
 
-def queue_figures(samples):
-    """Backlog and use of the link while the middle 98 % of the run's bytes went through."""
-    total = samples[-1][1]
-    busy = [sample for sample in samples if 0.01 * total <= sample[1] <= 0.99 * total]
-    if len(busy) < 2:
-        return {"backlog_peak_bytes": None, "backlog_mean_bytes": None, "bytes_per_second": None}
-    seconds = busy[-1][0] - busy[0][0]
-    return {
-        "backlog_peak_bytes": max(sample[2] for sample in samples),
-        "backlog_mean_bytes": sum(sample[2] for sample in busy) / len(busy),
-        "bytes_per_second": (busy[-1][1] - busy[0][1]) / seconds,
-    }
-
-
-def report_figures(report):
-    slots = report["admission"].startswith("slots")  # without slots nothing is late, which is not "in time"
-    return {
-        "pushes_in_flight_max": report["pushes_in_flight_max"],
-        "iteration_ms": 1e3 * report["wall_seconds"] / report["iterations"],
-        "exposed_seconds": report["exposed_seconds"],
-        "compute_seconds": report["compute_seconds"],
-        "lateness_p50_us": report["slot_lateness_us"]["p50"] if slots else None,
-        "lateness_p99_us": report["slot_lateness_us"]["p99"] if slots else None,
-    }
-
-
 def measure(lab, program, config, limit_s):
     lab.shape()
     hosts = {"workers": lab.workers, "ps": [lab.ps]}
@@ -208,8 +134,11 @@ def measure(lab, program, config, limit_s):
     report, samples, metrics = run_on(lab, program, config, limit_s)
     after = {name: lab.tcp_counters(some) for name, some in hosts.items()}
     queue = lab.queue()
-    figures = {**report_figures(report), **queue_figures(samples)}
+    rate = queue["options"]["rate"]
+    figures = {**figures_of.report_figures(report), **figures_of.link_figures(samples),
+               **figures_of.bound_of(plan_of(program, config, rate), rate)}
     figures.update({
+        "iteration_per_bound": figures["iteration_ms"] / figures["bound_ms"],
         "drops": queue["drops"],
         "drop_share": queue["drops"] / max(queue["drops"] + queue["packets"], 1),
         # The kernels' own counts, so that no figure hangs on what the engine says about itself.
@@ -220,28 +149,32 @@ def measure(lab, program, config, limit_s):
         "link_use": None,
     })
     if figures["bytes_per_second"] is not None:
-        figures["link_use"] = figures["bytes_per_second"] / queue["options"]["rate"]
+        figures["link_use"] = figures["bytes_per_second"] / rate
     return {"figures": figures, "queue": queue, "report": report}
 
 
-def settings(arguments):
-    return [(strategy, admission) for strategy in arguments.strategies.split(",")
-            for admission in arguments.admissions.split(",")]
-
-
-def job_config(config, strategy, admission, name):
-    return common.changed(config, {"job.name": name, "sync.strategy": strategy,
-                                   "slots.admission": admission})
+def plan_of(program, config, bytes_per_second):
+    """What `stagger plan` says of this very config on this link."""
+    path = pathlib.Path(config["job"]["directory"], f"{config['job']['name']}-plan.toml")
+    common.write_config(path, common.changed(config, {
+        "link.rate_bits_per_second": figures_of.payload_rate(bytes_per_second)}))
+    done = subprocess.run([str(program), "plan", str(path), "--json"], capture_output=True,
+                          text=True, check=False, env=common.environment())
+    if done.returncode != 0:
+        raise BenchError(f"{path}: {done.stderr.strip()}")
+    return json.loads(done.stdout)
 
 
 def loopback_runs(arguments, lab, program, config):
     """The same jobs without the shaped link, each once: what the parameters must come out as."""
     runs = {}
-    for strategy in arguments.strategies.split(","):
-        job = job_config(config, strategy, "none", f"{strategy}-loopback")
+    for setting in settings(arguments):
+        if setting.trained in runs:
+            continue
+        job = job_config(config, setting._replace(admission="none"), f"{setting.trained}-loopback")
         job = common.changed(job, {"cluster.ps": "127.0.0.1:0", "cluster.listen": "",
                                    "http.enabled": False})
-        runs[strategy] = common.run_job(
+        runs[setting.trained] = common.run_job(
             program, job, arguments.limit_s, ["ip", "netns", "exec", lab.ps])
     return runs
 
@@ -255,11 +188,11 @@ def all_runs(arguments, directory, save):
         save(loopback, runs)
         for repeat in range(arguments.repeats):
             # A B A B: what drifts on the machine meets all settings alike.
-            for strategy, admission in settings(arguments):
-                job = job_config(config, strategy, admission,
-                                 f"{strategy}-{admission.replace('+', '-')}-{repeat}")
+            for setting in settings(arguments):
+                job = job_config(config, setting, "{}-{}-{}".format(
+                    setting.trained, setting.admission.replace("+", "-"), repeat))
                 run = measure(lab, program, job, arguments.limit_s)
-                run.update({"strategy": strategy, "admission": admission, "repeat": repeat})
+                run.update({**setting._asdict(), "repeat": repeat})
                 runs.append(run)
                 print("{}: {iteration_ms:.2f} ms an iteration, {drops} drops".format(
                     job["job"]["name"], **run["figures"]), file=sys.stderr)
@@ -267,47 +200,41 @@ def all_runs(arguments, directory, save):
     return loopback, runs
 
 
-def link_of(arguments):
-    return {"rate": arguments.rate, "limit_bytes": arguments.limit_bytes,
-            "burst_bytes": arguments.burst_bytes, "congestion": arguments.congestion}
+def setting_of(run):
+    return Setting(*(run[field] for field in Setting._fields))
 
 
-def cell(text, value):
-    return "-" if value is None else text.format(value)
+def row_of(label, figures):
+    return [label, *("-" if figures.get(key) is None else text.format(figures[key])
+                     for key, _, text in COLUMNS)]
 
 
 def print_results(arguments, loopback, runs):
-    rows = []
-    for strategy, report in loopback.items():
-        figures = report_figures(report)
-        rows.append([f"{strategy}, loopback",
-                     *(cell(text, figures.get(key)) for key, _, text in COLUMNS)])
-        for admission in arguments.admissions.split(","):
-            figures = common.medians([
-                run["figures"] for run in runs
-                if (run["strategy"], run["admission"]) == (strategy, admission)])
-            rows.append([f"{strategy}, {admission}",
-                         *(cell(text, figures[key]) for key, _, text in COLUMNS)])
-    print(f"{arguments.workers} workers, {arguments.model}, batch {arguments.batch}, "
-          f"T={arguments.period}; link {arguments.rate}, queue {arguments.limit_bytes} B, "
-          f"{arguments.congestion}; medians of {arguments.repeats}")
+    medians = {setting: common.medians([run["figures"] for run in runs
+                                        if setting_of(run) == setting])
+               for setting in settings(arguments)}
+    rows = [row_of(f"{name}, loopback", figures_of.report_figures(report))
+            for name, report in loopback.items()]
+    rows += [row_of(setting.label, figures) for setting, figures in medians.items()]
+    print(f"{arguments.workers} workers, {model_text(arguments)}; link {arguments.rate}, queue "
+          f"{arguments.limit_bytes} B, {arguments.congestion}; times in ms, medians of "
+          f"{arguments.repeats}")
     common.print_table(["setting", *(head for _, head, _ in COLUMNS)], rows)
-    for strategy, report in loopback.items():
-        # All workers' pushes of one iteration on the link, against one worker's compute.
-        rate = runs[0]["queue"]["options"]["rate"]
-        link = 1e3 * report["bytes_pushed"] / report["iterations"] / rate
-        compute = 1e3 * report["compute_seconds"] / report["iterations"] / report["workers"]
-        print(f"{strategy}: an iteration's pushes need {link:.1f} ms of the link, "
-              f"its compute {compute:.1f} ms")
+    for setting, figures in medians.items():
+        print("{}: an iteration's pushes need {need_ms:.1f} ms of the link, its compute "
+              "{compute_ms:.1f} ms; bound {bound_ms:.1f} ms".format(setting.label, **figures))
 
 
 def differences(loopback, runs):
-    """Runs whose parameters are not those of the loopback run of the same strategy."""
-    return [f"{run['strategy']}, {run['admission']}, repeat {run['repeat']}: parameters "
-            f"{run['report']['parameters_sha256']}, over loopback "
-            f"{loopback[run['strategy']]['parameters_sha256']}"
-            for run in runs
-            if run["report"]["parameters_sha256"] != loopback[run["strategy"]]["parameters_sha256"]]
+    """Runs whose parameters are not those of the loopback run of the same strategy and T."""
+    wrong = []
+    for run in runs:
+        found = run["report"]["parameters_sha256"]
+        expected = loopback[setting_of(run).trained]["parameters_sha256"]
+        if found != expected:
+            wrong.append(f"{setting_of(run).label}, repeat {run['repeat']}: parameters {found}, "
+                         f"over loopback {expected}")
+    return wrong
 
 
 def bench(arguments, directory):
@@ -329,7 +256,7 @@ def bench(arguments, directory):
 
 
 def main():
-    arguments = parse_arguments()
+    arguments = parse_arguments(__doc__)
     reason = network.unavailable(link_of(arguments))
     if reason:
         print(f"netlab: skipped: {reason}")

@@ -20,6 +20,7 @@ import struct
 import subprocess
 import threading
 import time
+import typing
 
 from common import BenchError
 
@@ -29,6 +30,7 @@ SAMPLE_S = 0.005
 
 CLONE_NEWNET = 0x40000000
 RTM_NEWQDISC, RTM_GETQDISC, NLMSG_DONE, NLMSG_ERROR = 36, 38, 3, 2
+RTM_NEWSTATS, RTM_GETSTATS, IFLA_STATS_LINK_64 = 92, 94, 1
 NLM_F_REQUEST, NLM_F_DUMP = 1, 0x300
 TCA_STATS2, TCA_STATS_BASIC, TCA_STATS_QUEUE = 7, 1, 3
 TC_H_ROOT = 0xFFFFFFFF
@@ -102,34 +104,46 @@ def attributes(data):
     return found
 
 
-class QueueReader:
-    """Root queue of one device over netlink: cheap enough to be read every few milliseconds."""
+class Netlink:
+    """Counters of the kernel, cheap enough to be read every few milliseconds."""
 
-    def __init__(self, device):
-        self.index = socket.if_nametoindex(device)
+    def __init__(self):
         self.socket = socket.socket(socket.AF_NETLINK, socket.SOCK_RAW, socket.NETLINK_ROUTE)
         self.socket.bind((0, 0))
 
-    def read(self):
-        """(bytes, packets, drops, backlog) since the queue was made."""
-        tcmsg = struct.pack("=BxxxiIII", socket.AF_UNSPEC, self.index, 0, 0, 0)
-        flags = NLM_F_REQUEST | NLM_F_DUMP
-        header = struct.pack("=IHHII", 16 + len(tcmsg), RTM_GETQDISC, flags, 1, 0)
-        self.socket.send(header + tcmsg)
-        found = None
+    def dump(self, request, answer, body):
+        """The bodies of all messages that answer a request."""
+        header = struct.pack("=IHHII", 16 + len(body), request, NLM_F_REQUEST | NLM_F_DUMP, 1, 0)
+        self.socket.send(header + body)
+        found = []
         while True:
             data = self.socket.recv(1 << 16)
             while len(data) >= 16:
                 length, kind = struct.unpack_from("=IH", data)
                 if kind == NLMSG_ERROR:
-                    raise BenchError("netlink refused to list the queues")
+                    raise BenchError(f"netlink refused request {request}")
                 if kind == NLMSG_DONE:
-                    if found is None:
-                        raise BenchError("the shaped queue is gone")
                     return found
-                if kind == RTM_NEWQDISC:
-                    found = self.parse(data[16:length]) or found
+                if kind == answer:
+                    found.append(data[16:length])
                 data = data[(length + 3) & ~3:]
+
+
+class QueueReader:
+    """Root queue of one device."""
+
+    def __init__(self, netlink, device):
+        self.netlink = netlink
+        self.index = socket.if_nametoindex(device)
+
+    def read(self):
+        """(bytes, packets, drops, backlog) since the queue was made."""
+        tcmsg = struct.pack("=BxxxiIII", socket.AF_UNSPEC, self.index, 0, 0, 0)
+        for message in self.netlink.dump(RTM_GETQDISC, RTM_NEWQDISC, tcmsg):
+            found = self.parse(message)
+            if found:
+                return found
+        raise BenchError("the shaped queue is gone")
 
     def parse(self, message):
         _, index, _, parent, _ = struct.unpack_from("=BxxxiIII", message)
@@ -139,6 +153,39 @@ class QueueReader:
         sent, packets = struct.unpack_from("=QI", statistics[TCA_STATS_BASIC])
         _, backlog, drops, _, _ = struct.unpack_from("=IIIII", statistics[TCA_STATS_QUEUE])
         return sent, packets, drops, backlog
+
+
+class PortReader:
+    """What the bridge's ports have carried."""
+
+    def __init__(self, netlink):
+        self.netlink = netlink
+        names = {index: name for index, name in socket.if_nameindex()}
+        self.ps = next(index for index, name in names.items() if name == "ps")
+        self.workers = {index for index, name in names.items() if name.startswith("worker")}
+
+    def read(self):
+        """(bytes sent out of the port to the PS, bytes that came from all workers)."""
+        sent = offered = 0
+        wanted = struct.pack("=BxHII", socket.AF_UNSPEC, 0, 0, 1 << (IFLA_STATS_LINK_64 - 1))
+        for message in self.netlink.dump(RTM_GETSTATS, RTM_NEWSTATS, wanted):
+            _, index, _ = struct.unpack_from("=BxxxII", message)
+            _, _, rx_bytes, tx_bytes = struct.unpack_from(
+                "=QQQQ", attributes(message[12:])[IFLA_STATS_LINK_64])
+            if index == self.ps:
+                sent = tx_bytes
+            elif index in self.workers:
+                offered += rx_bytes
+        return sent, offered
+
+
+class Sample(typing.NamedTuple):
+    """Counters count from the start of the queue (sent) or of the network (ingress, offered)."""
+    at: float  # seconds
+    sent: int  # bytes that the shaped queue has let go
+    backlog: int  # bytes in it
+    ingress: int  # bytes behind the port: the PS's
+    offered: int  # bytes before it: from all workers
 
 
 class Network:
@@ -223,15 +270,16 @@ class Network:
 
     @contextlib.contextmanager
     def sampled_queue(self):
-        """A list that fills with (seconds, bytes sent, backlog) while the block runs."""
+        """A list that fills with Samples while the block runs."""
         samples = []
 
         def open_step():
-            reader = QueueReader("ps")
+            netlink = Netlink()
+            queue, ports = QueueReader(netlink, "ps"), PortReader(netlink)
 
             def step():
-                sent, _, _, backlog = reader.read()
-                samples.append((time.monotonic(), sent, backlog))
+                sent, _, _, backlog = queue.read()
+                samples.append(Sample(time.monotonic(), sent, backlog, *ports.read()))
             return step
 
         with repeated(self.bridge, SAMPLE_S, open_step):

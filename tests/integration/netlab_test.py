@@ -17,6 +17,8 @@ sys.path[:0] = [str(ROOT / "tests" / "support"), str(ROOT / "tests" / "bench")]
 
 import report  # noqa: E402
 import netlab  # noqa: E402
+import netlab_figures  # noqa: E402
+import netlab_settings  # noqa: E402
 import network  # noqa: E402
 
 PROGRAM = pathlib.Path(os.environ.get("STAGGER_BUILD", ROOT / "build"), "engine", "stagger")
@@ -27,7 +29,8 @@ LIMIT_S = 240
 def command(directory, iterations):
     return [sys.executable, str(ROOT / "tests" / "bench" / "netlab.py"), "--program", str(PROGRAM),
             "--workers", "2", "--repeats", "1", "--iterations", str(iterations),
-            "--strategies", "interleaved", "--batch", "32", "--set", "data.train_samples=6400",
+            "--backend", "replay", "--scale", "0.02", "--as-rate", "1gbit",
+            "--strategies", "interleaved", "--limit-bytes", "65536",
             "--directory", str(directory / "runs"), "--out", str(directory / "netlab.json")]
 
 
@@ -65,16 +68,27 @@ class Netlab(unittest.TestCase):
                                    stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
         output, _ = process.communicate(timeout=LIMIT_S)
         self.assertEqual(process.returncode, 0, output)
-        self.assertIn("interleaved, slots", output)
+        self.assertIn("interleaved, T=3, slots", output)
         results = json.loads((self.directory / "netlab.json").read_text(encoding="utf-8"))
-        expected = results["loopback"]["interleaved"]["parameters_sha256"]
+        expected = results["loopback"]["interleaved-T3"]["parameters_sha256"]
         self.assertEqual([run["admission"] for run in results["runs"]], ["none", "slots"])
         for run in results["runs"]:
             self.assertEqual(run["report"]["parameters_sha256"], expected)
             self.assertGreater(run["report"]["bytes_pushed"], 0)
             self.assertGreaterEqual(run["queue"]["bytes"], run["report"]["bytes_pushed"])
-            self.assertLessEqual(run["figures"]["backlog_peak_bytes"], LINK["limit_bytes"])
+            self.check_figures(run["figures"])
         self.assertEqual(namespaces_of(process.pid), [])
+
+    def check_figures(self, figures):
+        self.assertLessEqual(figures["backlog_peak_bytes"], LINK["limit_bytes"])
+        self.assertGreater(figures["push_p50_ms"], 0)
+        self.assertGreaterEqual(figures["push_p99_ms"], figures["push_p50_ms"])
+        self.assertGreaterEqual(figures["ready_to_done_p50_ms"], figures["push_p50_ms"])
+        self.assertGreater(figures["iteration_ms"], 0)
+        self.assertGreater(figures["iteration_per_bound"], 0)
+        for load in ("ingress", "offered"):
+            self.assertGreater(figures[f"{load}_mean"], 0)
+            self.assertGreaterEqual(figures[f"{load}_peak_per_mean"], 1)
 
     def test_ctrl_c_leaves_no_namespace_and_no_process(self):
         process = subprocess.Popen(command(self.directory, 600), text=True,
@@ -82,7 +96,7 @@ class Netlab(unittest.TestCase):
         self.addCleanup(process.kill)
         limit = time.monotonic() + LIMIT_S
         # Of the first run across the namespaces, not of the one over loopback before it.
-        while not (self.directory / "runs/interleaved-none-0/endpoints.json").exists():
+        while not (self.directory / "runs/interleaved-T3-none-0/endpoints.json").exists():
             self.assertIsNone(process.poll(), "the bench ended by itself")
             self.assertLess(time.monotonic(), limit)
             time.sleep(0.05)
@@ -103,7 +117,7 @@ class Netlab(unittest.TestCase):
                 with network.repeated(lab.workers[0], 0.01, open_step):
                     time.sleep(0.2)
             shown = lab.queue()
-        sampled = samples[-1][1]
+        sampled = samples[-1].sent
         self.assertGreater(sampled, 1000)
         # Between the last sample and tc the hosts may still send some packets of their own (IPv6).
         self.assertLessEqual(sampled, shown["bytes"])
@@ -113,13 +127,66 @@ class Netlab(unittest.TestCase):
 class Differences(unittest.TestCase):
     def test_a_run_with_other_parameters_than_over_loopback_is_named(self):
         def run(sha, repeat):
-            return {"strategy": "bsp", "admission": "none", "repeat": repeat,
-                    "report": {"parameters_sha256": sha}}
+            return {"strategy": "bsp", "period": 1, "admission": "none", "name": "",
+                    "repeat": repeat, "report": {"parameters_sha256": sha}}
 
-        loopback = {"bsp": {"parameters_sha256": "aa"}}
+        loopback = {"bsp-T1": {"parameters_sha256": "aa"}}
         found = netlab.differences(loopback, [run("aa", 0), run("bb", 1)])
         self.assertEqual(len(found), 1)
-        self.assertIn("bsp, none, repeat 1", found[0])
+        self.assertIn("bsp, T=1, none, repeat 1", found[0])
+
+
+class Settings(unittest.TestCase):
+    def settings(self, *words):
+        return netlab_settings.settings(netlab_settings.parse_arguments("", words))
+
+    def test_are_every_strategy_with_every_period_and_admission_and_bsp_once(self):
+        rows = self.settings("--strategies", "bsp,easgd", "--periods", "1,4",
+                             "--admissions", "none,grants")
+        self.assertEqual([row.label for row in rows], [
+            "bsp, T=1, none", "bsp, T=1, grants", "easgd, T=1, none", "easgd, T=1, grants",
+            "easgd, T=4, none", "easgd, T=4, grants"])
+
+    def test_of_the_paper_are_both_interleavings_alone_and_together(self):
+        rows = self.settings("--preset", "paper")
+        self.assertEqual([row.label for row in rows], [
+            "plain: easgd, T=1, none", "inter: interleaved, T=3, none",
+            "intra: easgd, T=1, grants", "both: interleaved, T=3, grants"])
+
+    def test_of_a_slower_link_scale_bytes_so_that_its_need_against_compute_stays(self):
+        arguments = netlab_settings.parse_arguments("", [
+            "--backend", "replay", "--rate", "200mbit", "--as-rate", "1gbit", "--scale", "0.5"])
+        backend = netlab_settings.base_config(arguments, "runs")["backend"]
+        self.assertEqual((backend["time_scale"], backend["bytes_scale"]), (0.5, 0.1))
+
+
+class Figures(unittest.TestCase):
+    def samples(self, counts, step_s=0.005):
+        return [network.Sample(at=i * step_s, sent=count, backlog=0, ingress=count, offered=count)
+                for i, count in enumerate(counts)]
+
+    def test_of_an_even_load_have_a_peak_of_the_mean_and_of_a_burst_a_higher_one(self):
+        even = netlab_figures.link_figures(self.samples(range(0, 2000, 10)))
+        self.assertAlmostEqual(even["ingress_peak_per_mean"], 1.0)
+        self.assertAlmostEqual(even["ingress_mean"], 2000.0)
+        burst = netlab_figures.link_figures(
+            self.samples([*range(0, 1000, 10), *range(1500, 2500, 10)]))
+        self.assertGreater(burst["offered_peak_per_mean"], 10)
+
+    def test_of_a_run_without_traffic_are_none(self):
+        self.assertIsNone(netlab_figures.link_figures(self.samples([0]))["ingress_mean"])
+
+    def test_bound_an_iteration_by_compute_or_by_what_the_pushes_need_of_the_link(self):
+        plan = {"strategy": "interleaved", "rule": "old_center", "period": 2, "workers": 4,
+                "groups": [{"bytes": 1448 * 1000}, {"bytes": 1448 * 1000}],
+                "prediction": {"compute_us": 9000.0, "iteration_us": 7000.0}}
+        # 4 workers' 2000 packets in two iterations.
+        bound = netlab_figures.bound_of(plan, 1514 * 1000 * 100)
+        self.assertAlmostEqual(bound["need_ms"], 40.0)
+        self.assertAlmostEqual(bound["bound_ms"], 40.0)
+        self.assertAlmostEqual(netlab_figures.bound_of(plan, 1e15)["bound_ms"], 9.0)
+        plan["rule"] = "post_step"  # waits: as the plan predicts
+        self.assertAlmostEqual(netlab_figures.bound_of(plan, 1e15)["bound_ms"], 7.0)
 
 
 if __name__ == "__main__":

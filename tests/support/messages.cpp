@@ -55,7 +55,11 @@ Farewell example_farewell() {
       .progress = example_heartbeat(),
       .bytes_pushed = 123456,
       .bytes_pulled = 654321,
-      .lateness_counts = {0, 5, 9}};
+      .lateness_counts = {0, 5, 9},
+      .push_counts = {1, 2},
+      .ready_to_done_counts = {3},
+      .iteration_counts = {0, 0, 4},
+      .iterations = 44ms};
 }
 
 std::vector<Message> example_messages() {
@@ -82,7 +86,8 @@ std::vector<Message> example_messages() {
       Commit{.agreement = 1, .plan = {example_plan()}, .last_iteration = Iteration(90)},
       example_farewell(),
       Announce{.round = head.id.round, .wait = 3ms},
-      Turn{.round = head.id.round}};
+      Turn{.round = head.id.round},
+      Received{.round = head.id.round}};
 }
 
 std::vector<std::uint64_t> encode_example(std::uint64_t job, const Message& message) {

@@ -167,6 +167,12 @@ TEST_F(ControlTest, reports_the_run_for_programs_and_for_people) {
   ASSERT_EQ(report["workers_lost"].size(), 1U);
   EXPECT_EQ(report["workers_lost"][0]["rank"], 2);
   EXPECT_GT(report["wall_seconds"], 0.0);
+  // The crashed worker said no farewell: the figures are the others'.
+  EXPECT_EQ(report["iteration_us"]["count"], 2 * 59);
+  EXPECT_GT(report["iteration_us"]["mean"], 0.0);
+  EXPECT_GT(report["push_us"]["count"], 0);
+  EXPECT_EQ(report["push_us"]["count"], report["ready_to_done_us"]["count"]);
+  EXPECT_GE(report["ready_to_done_us"]["p50"], report["push_us"]["p50"]);
   const std::string for_people = report_text(text);
   EXPECT_THAT(for_people, HasSubstr("87.50 % of 640 test samples"));
   EXPECT_THAT(for_people, HasSubstr("lost            rank 2"));

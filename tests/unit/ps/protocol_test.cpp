@@ -173,14 +173,19 @@ TEST(Protocol, carries_a_farewell) {
   EXPECT_EQ(back.bytes_pushed, sent.bytes_pushed);
   EXPECT_EQ(back.bytes_pulled, sent.bytes_pulled);
   EXPECT_EQ(back.lateness_counts, sent.lateness_counts);
+  EXPECT_EQ(back.push_counts, sent.push_counts);
+  EXPECT_EQ(back.ready_to_done_counts, sent.ready_to_done_counts);
+  EXPECT_EQ(back.iteration_counts, sent.iteration_counts);
+  EXPECT_EQ(back.iterations, sent.iterations);
 }
 
-TEST(Protocol, carries_announcements_and_turns) {
+TEST(Protocol, carries_what_a_push_asks_for_and_is_answered) {
   const RoundId round{.group = GroupId(7), .iteration = Iteration(std::uint64_t{1} << 40U)};
   const Announce announce = round_trip(Announce{.round = round, .wait = 1234us});
   EXPECT_EQ(announce.round, round);
   EXPECT_EQ(announce.wait, 1234us);
   EXPECT_EQ(round_trip(Turn{.round = round}).round, round);
+  EXPECT_EQ(round_trip(Received{.round = round}).round, round);
 }
 
 TEST(Protocol, has_a_name_for_every_message) {
@@ -205,7 +210,8 @@ TEST(Protocol, has_a_name_for_every_message) {
           "commit",
           "farewell",
           "announce",
-          "turn"}));
+          "turn",
+          "received"}));
 }
 
 TEST(Protocol, leaves_the_payload_where_it_is) {
