@@ -15,6 +15,7 @@
 #include "engine/role.hpp"
 #include "engine/run_files.hpp"
 #include "engine/simulation.hpp"
+#include "engine/virtual_cluster.hpp"
 #include "engine/workload.hpp"
 #include "net/real/process.hpp"
 
@@ -156,35 +157,15 @@ class MeasuredRuns {
   bool failed_ = false;
 };
 
-/// Each layer as long as the simulated machine computes it.
-std::vector<LayerProfile> nominal_layers(const Workload& workload, double flops_per_second) {
-  const auto backend = workload.make_backend({.flops_per_second = flops_per_second});
-  auto layers = layer_sizes(workload.architecture());
-  for (std::size_t i = 0; i < layers.size(); ++i) {
-    const LayerRange layer{.begin = i, .end = i + 1};
-    layers[i].forward = backend->forward_time(layer);
-    layers[i].backward = backend->backward_time(layer);
-  }
-  return layers;
-}
-
-/// What `simulate` is told, and for predictions the same in the words of a config.
-SimulationOptions simulation_options(const CompareCommand& command) {
-  SimulationOptions options;
-  options.seed = command.seed;
-  for (LinkOptions* link : {&options.node.egress, &options.node.ingress}) {
-    link->rate_bits_per_second = command.bandwidth_bits_per_second;
-    link->latency = from_seconds(command.latency_seconds);
-  }
-  return options;
-}
-
-Config with_link(Config config, const CompareCommand& command) {
-  constexpr double links_of_a_push = 2.0;
-  if (config.link.rate_bits_per_second) return config;
-  config.link.rate_bits_per_second = command.bandwidth_bits_per_second;
-  config.link.start_us = links_of_a_push * command.latency_seconds * 1e6;
-  return config;
+/// The bytes of a shrunk model count as those of the whole one.
+void add_port(
+    RunFigures& figures, const SimulationResult& result, const SimulationOptions& options) {
+  figures.bytes_pushed *= static_cast<double>(options.wire_bytes_per_byte);
+  figures.ingress_peak_bytes = result.port.ingress_bytes_peak;
+  figures.ingress_mean_bytes = result.port.ingress_bytes_mean;
+  if (!options.tcp) return;
+  figures.drops = static_cast<double>(result.port.drops);
+  figures.retransmissions = static_cast<double>(result.retransmissions);
 }
 
 ComparedRow simulate_row(
@@ -195,12 +176,11 @@ ComparedRow simulate_row(
     row.why_not = "refused: " + config.error().detail;
     return row;
   }
-  const SimulationOptions options = simulation_options(command);
-  const auto workload = load_workload(storage, *config, DataNeed::train);
-  const SimulationResult result = simulate(*config, *workload, options);
+  const VirtualJob job = make_virtual_job(storage, *config, command.cluster);
+  const SimulationResult result = simulate(job.config, *job.workload, job.options);
   row.figures = figures_of(result.totals, result.status);
-  row.predicted_iteration_us = predicted_us(
-      with_link(*config, command), nominal_layers(*workload, options.flops_per_second));
+  add_port(*row.figures, result, job.options);
+  row.predicted_iteration_us = predicted_us(job.full, job.layers);
   return row;
 }
 

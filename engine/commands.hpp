@@ -7,6 +7,7 @@
 
 #include "engine/config.hpp"
 #include "engine/exit_code.hpp"
+#include "engine/virtual_cluster.hpp"
 
 /// The commands of the program. main.cpp parses the command line, calls one, and prints what it
 /// throws.
@@ -44,9 +45,10 @@ struct EvaluateCommand {
 
 struct SimulateCommand {
   CommonOptions common;
-  std::uint64_t seed = 1;
-  double bandwidth_bits_per_second = 1e9;
-  double latency_seconds = 50e-6;
+  VirtualCluster cluster;
+  std::uint64_t evaluate_every = 0;     ///< iterations; needs cluster.train
+  std::uint64_t picture_of = 0;         ///< an iteration; 0: no picture
+  std::optional<std::string> svg_path;  ///< the picture as a file; needs picture_of
 };
 
 struct CompareCommand {
@@ -55,10 +57,7 @@ struct CompareCommand {
   std::string admissions = "none,slots+grants";
   std::optional<std::string> periods;  ///< default: the config's
   bool simulated = false;              ///< else as processes over loopback
-  // Of the simulation.
-  std::uint64_t seed = 1;
-  double bandwidth_bits_per_second = 1e9;
-  double latency_seconds = 50e-6;
+  VirtualCluster cluster;              ///< where simulated
 };
 
 /// The whole job on this machine: the PS and every worker as processes of their own. `program` is

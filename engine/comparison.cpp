@@ -38,6 +38,11 @@ Value figure(const ComparedRow& row, const ComparedRow& /*first*/) {
   return row.figures ? Value((*row.figures).*member) : std::nullopt;
 }
 
+template <std::optional<double> RunFigures::* member>
+Value known_figure(const ComparedRow& row, const ComparedRow& /*first*/) {
+  return row.figures ? (*row.figures).*member : std::nullopt;
+}
+
 constexpr double one = 1.0;
 constexpr double thousand = 1e3;
 constexpr double million = 1e6;
@@ -62,6 +67,18 @@ constexpr Column columns[] = {
     {"push_p50_us", "push p50 ms", 2, thousand, figure<&RunFigures::push_p50_us>},
     {"push_p99_us", "push p99 ms", 2, thousand, figure<&RunFigures::push_p99_us>},
     {"exposed_seconds", "exposed s", 2, one, figure<&RunFigures::exposed_seconds>},
+    {"drops", "drops", 0, one, known_figure<&RunFigures::drops>},
+    {"retransmissions", "resent", 0, one, known_figure<&RunFigures::retransmissions>},
+    {"ingress_peak_bytes",
+     "5 ms peak KB",
+     1,
+     thousand,
+     known_figure<&RunFigures::ingress_peak_bytes>},
+    {"ingress_mean_bytes",
+     "5 ms mean KB",
+     1,
+     thousand,
+     known_figure<&RunFigures::ingress_mean_bytes>},
     {"predicted_iteration_us",
      "predicted ms",
      2,

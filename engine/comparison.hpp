@@ -41,6 +41,11 @@ struct RunFigures {
   double push_p50_us = 0.0;
   double push_p99_us = 0.0;
   double exposed_seconds = 0.0;  ///< all workers together
+  // At the port of the PS; nothing where nobody looked.
+  std::optional<double> drops = std::nullopt;
+  std::optional<double> retransmissions = std::nullopt;
+  std::optional<double> ingress_peak_bytes = std::nullopt;  ///< in the fullest 5 ms
+  std::optional<double> ingress_mean_bytes = std::nullopt;  ///< in 5 ms
 };
 
 RunFigures figures_of(const ServerTotals& totals, const ServerStatus& status);

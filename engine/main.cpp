@@ -135,7 +135,10 @@ class CommandLine {
     if (*profile_) return write_profile({common_, optional(out_path_)});
     if (*evaluate_) return evaluate_model({common_, optional(model_path_)});
     if (*simulate_) {
-      return run_simulation({common_, seed_, bandwidth_, latency_us_ * 1e-6});
+      simulation_.common = common_;
+      simulation_.cluster = cluster_;
+      simulation_.svg_path = optional(svg_path_);
+      return run_simulation(simulation_);
     }
     if (*compare_) return compare_runs(comparison(), program);
     if (rank_ < 0) rank_ = rank_from_environment();
@@ -145,9 +148,7 @@ class CommandLine {
   CompareCommand comparison() {
     comparison_.common = common_;
     comparison_.periods = optional(periods_);
-    comparison_.seed = seed_;
-    comparison_.bandwidth_bits_per_second = bandwidth_;
-    comparison_.latency_seconds = latency_us_ * 1e-6;
+    comparison_.cluster = cluster_;
     return comparison_;
   }
 
@@ -219,20 +220,50 @@ class CommandLine {
   }
 
   void add_simulate() {
-    simulate_ = app_.add_subcommand("simulate", "the same run on a virtual clock and network");
+    simulate_ = app_.add_subcommand(
+        "simulate",
+        "the same run on a virtual clock and network: nothing is computed unless --train is given");
     add_common(*simulate_, common_, sets_);
     add_world(*simulate_);
+    simulate_->add_option(
+        "--evaluate-every",
+        simulation_.evaluate_every,
+        "with --train: accuracy on the way, iterations");
+    simulate_->add_option(
+        "--picture", simulation_.picture_of, "draw this iteration: workers down, time across");
+    simulate_->add_option("--svg", svg_path_, "with --picture: into this file, too");
     simulate_->footer(
-        "Example: stagger simulate configs/quickstart.toml --bandwidth 2e8 --set "
-        "job.iterations=60");
+        "Example: stagger simulate configs/replay.toml --workers 64 --bandwidth 10gbit --buffer "
+        "256KiB --picture 3");
   }
 
   void add_world(CLI::App& command) {
-    command.add_option("--seed", seed_, "of the virtual world");
-    command.add_option("--bandwidth", bandwidth_, "of every virtual link, bits per second")
-        ->check(CLI::PositiveNumber);
-    command.add_option("--latency-us", latency_us_, "of every virtual link, microseconds")
-        ->check(CLI::NonNegativeNumber);
+    command.add_option("--seed", cluster_.seed, "of the virtual world");
+    command.add_option("--workers", cluster_.workers, "instead of cluster.workers");
+    command.add_option(
+        "--bandwidth", cluster_.bandwidth, "of the PS's link, both ways, such as 10gbit; 1gbit");
+    command.add_option(
+        "--reply-bandwidth", cluster_.reply_bandwidth, "of the PS's way out; as --bandwidth");
+    command.add_option(
+        "--worker-bandwidth", cluster_.worker_bandwidth, "of workers' links; as --bandwidth");
+    command.add_option("--latency", cluster_.latency, "of every link, such as 5us; 50us");
+    command.add_option(
+        "--buffer",
+        cluster_.buffer,
+        "of switch ports, such as 256KiB: TCP segments that may be lost; without it, frames go "
+        "whole and nothing is lost");
+    command
+        .add_option(
+            "--jitter", cluster_.jitter, "computing takes up to this share longer, at random")
+        ->capture_default_str();
+    command.add_option("--stragglers", cluster_.stragglers, "so many workers compute slower ...");
+    command.add_option("--straggler-factor", cluster_.straggler_factor, "... by this factor")
+        ->capture_default_str();
+    command.add_option(
+        "--shrink",
+        cluster_.shrink,
+        "keep 1/N of a replayed model in memory, as N bytes each on the wire; default: as needed");
+    command.add_flag("--train", cluster_.train, "real arithmetic on the real data");
   }
 
   void add_compare() {
@@ -255,7 +286,7 @@ class CommandLine {
     add_world(*compare_);
     compare_->footer(
         "Example: stagger compare configs/replay.toml --strategies easgd,interleaved "
-        "--periods 1,3 --simulated --bandwidth 1e9");
+        "--periods 1,3 --simulated --bandwidth 1gbit");
   }
 
   CLI::App app_{"Stagger: distributed training with interleaved communication"};
@@ -279,9 +310,9 @@ class CommandLine {
   CompareCommand comparison_;
   bool measured_ = false;  ///< as without a flag
   std::string periods_;
-  std::uint64_t seed_ = 1;
-  double bandwidth_ = 1e9;
-  double latency_us_ = 50.0;
+  VirtualCluster cluster_;
+  SimulateCommand simulation_;
+  std::string svg_path_;
 };
 
 }  // namespace

@@ -65,6 +65,7 @@ std::span<float> Synchronizer::reply_target(const Plan& plan, GroupId group) {
 }
 
 void Synchronizer::begin_iteration(const Plan& plan, Iteration iteration) {
+  iteration_ = iteration;
   for (const GroupId group : due_groups(plan, iteration)) {
     scope_.spawn("exchange_group", exchange_group(plan, {.group = group, .iteration = iteration}));
   }
@@ -75,6 +76,7 @@ Task<void> Synchronizer::exposed_wait(GroupId group) {
   const TimePoint began = host_.clock.now();
   co_await client_.await_reply(group);
   exposed_ += host_.clock.now() - began;
+  client_.record(Activity::wait, {.group = group, .iteration = iteration_}, began);
 }
 
 Task<void> Synchronizer::before_forward(GroupId group) {
@@ -153,6 +155,7 @@ Task<void> Synchronizer::exchange_group(const Plan& plan, RoundId round) {
   }
   const TimePoint ready_at = state.ready_at;
   co_await await_turn(plan, round, ready_at);
+  client_.record(Activity::turn, round, ready_at);
   co_await client_.push(round.group);
   const SlotWindow& slot = plan.groups[round.group.value()].slot;
   if (!has_slots(plan.admission) || slot.slot <= Duration{0}) co_return;

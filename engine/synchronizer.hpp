@@ -116,6 +116,7 @@ class Synchronizer {
   Arena center_;
   Arena snapshot_;
   std::vector<std::unique_ptr<GroupState>> groups_;
+  Iteration iteration_;  ///< under way
   Duration exposed_{0};
   std::vector<Duration> lateness_;
   std::vector<Duration> overrun_;

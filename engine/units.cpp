@@ -55,4 +55,22 @@ Result<double> parse_microseconds(std::string_view text) {
   return *time;
 }
 
+Result<std::uint64_t> parse_bytes(std::string_view text) {
+  static constexpr Unit units[] = {
+      {"", 1.0},
+      {"b", 1.0},
+      {"kb", 1e3},
+      {"mb", 1e6},
+      {"gb", 1e9},
+      {"KiB", 1024.0},
+      {"MiB", 1048576.0},
+      {"GiB", 1073741824.0}};
+  constexpr double bytes_max = 1e15;
+  const auto bytes = parse_with_unit(text, units);
+  if (!bytes || !(*bytes >= 1) || *bytes > bytes_max) {
+    return refusal(text, "a number of bytes, 1 or above, such as 64KiB, 1mb or 65536");
+  }
+  return static_cast<std::uint64_t>(*bytes);
+}
+
 }  // namespace stagger

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstdint>
 #include <string_view>
 
 #include "net/error.hpp"
@@ -14,5 +15,8 @@ Result<double> parse_rate(std::string_view text);
 
 /// "50us", "0.5ms", "1s", "200ns" or "50" (microseconds): a finite number, 0 or above.
 Result<double> parse_microseconds(std::string_view text);
+
+/// "64KiB", "256kb", "1MiB" or "65536" (bytes): a whole number of bytes, 1 or above.
+Result<std::uint64_t> parse_bytes(std::string_view text);
 
 }  // namespace stagger

@@ -62,7 +62,8 @@ Task<void> Worker::iterate(Iteration iteration) {
   std::function<void()> load = [this, iteration] {
     batch_size_ = backend_.load(iteration, rank_);
   };
-  computed_ += co_await timed(std::move(load), Duration{0});
+  const GroupId input_side(static_cast<std::uint32_t>(plan.groups.size() - 1));
+  co_await compute({Activity::forward, input_side}, std::move(load), Duration{0});
   co_await forward(plan);
   co_await backward(plan, iteration);
   samples_ += batch_size_;
@@ -97,7 +98,7 @@ Task<void> Worker::forward(const Plan& plan) {
       backend_.forward(layers);
       if (last == 0) batch_loss_ = backend_.loss();
     };
-    computed_ += co_await timed(std::move(work), backend_.forward_time(layers));
+    co_await compute({Activity::forward, first}, std::move(work), backend_.forward_time(layers));
     next = last;
   }
 }
@@ -123,23 +124,24 @@ Task<void> Worker::backward_group(const Plan& plan, GroupId group, Iteration ite
     synchronizer_->step(plan, group, iteration, sgd);
   };
   if (synchronizer_->reply_late(plan, group, iteration)) {
-    computed_ += co_await timed(std::move(backward), nominal);
+    co_await compute({Activity::backward, group}, std::move(backward), nominal);
     co_await synchronizer_->before_step(group);
-    computed_ += co_await timed(std::move(step), Duration{0});
+    co_await compute({Activity::backward, group}, std::move(step), Duration{0});
   } else {
     std::function<void()> both = [&backward, &step] {
       backward();
       step();
     };
-    computed_ += co_await timed(std::move(both), nominal);
+    co_await compute({Activity::backward, group}, std::move(both), nominal);
   }
   synchronizer_->backward_done(plan, group, iteration);
 }
 
-Task<Duration> Worker::timed(std::function<void()> work, Duration nominal) {
+Task<void> Worker::compute(Piece piece, std::function<void()> work, Duration nominal) {
   const TimePoint began = host_.clock.now();
   co_await host_.compute.run(std::move(work), nominal);
-  co_return host_.clock.now() - began;
+  computed_ += host_.clock.now() - began;
+  client_.record(piece.activity, {.group = piece.group, .iteration = iteration_}, began);
 }
 
 /// A change of plan is being agreed on: no iteration after the promised one begins before the

@@ -57,6 +57,12 @@ class Worker final : private ClientEvents {
   const Arena& replica() { return synchronizer_->values(); }
 
  private:
+  /// What a piece of computing is for.
+  struct Piece {
+    Activity activity;
+    GroupId group;
+  };
+
   Task<void> train();
   Task<void> profile();
   Task<void> iterate(Iteration iteration);
@@ -67,7 +73,7 @@ class Worker final : private ClientEvents {
   Task<void> end_training();
   void accept(const Plan& plan);
   Task<void> backward_group(const Plan& plan, GroupId group, Iteration iteration);
-  Task<Duration> timed(std::function<void()> work, Duration nominal);
+  Task<void> compute(Piece piece, std::function<void()> work, Duration nominal);
 
   // ClientEvents
   Iteration hold_iteration() override;

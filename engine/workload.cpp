@@ -48,14 +48,15 @@ class Training final : public Workload {
 /// Layer times and sizes of a profile.
 class Replay final : public Workload {
  public:
-  Replay(const Config& config, std::vector<LayerProfile> profile)
+  Replay(const Config& config, std::string name, std::vector<LayerProfile> profile, Iteration last)
       : config_(config),
         profile_(std::move(profile)),
-        architecture_("replay of " + config.backend.profile, profile_) {}
+        architecture_("replay of " + std::move(name), profile_),
+        last_(last) {}
 
   const Architecture& architecture() const override { return architecture_; }
 
-  Iteration last_iteration() const override { return Iteration(config_.job.iterations); }
+  Iteration last_iteration() const override { return last_; }
 
   std::unique_ptr<Backend> make_backend(ComputeBackend::Options /*options*/) const override {
     return std::make_unique<ReplayBackend>(
@@ -77,6 +78,7 @@ class Replay final : public Workload {
   Config config_;
   std::vector<LayerProfile> profile_;
   ReplayArchitecture architecture_;
+  Iteration last_;
 };
 
 }  // namespace
@@ -90,7 +92,10 @@ std::unique_ptr<Workload> load_workload(
         .backward_ratio = config.backend.backward_ratio};
     const std::string& name = config.backend.profile;
     return std::make_unique<Replay>(
-        config, scaled_profile(load_profile(storage, name), scale, name));
+        config,
+        name,
+        scaled_profile(load_profile(storage, name), scale, name),
+        Iteration(config.job.iterations));
   }
   std::optional<Dataset> test;
   if (need == DataNeed::train_and_test) test = load_test_data(storage, config);
@@ -99,6 +104,22 @@ std::unique_ptr<Workload> load_workload(
 
 std::unique_ptr<Workload> make_training(const Config& config, Dataset train) {
   return std::make_unique<Training>(config, std::move(train), std::nullopt);
+}
+
+std::unique_ptr<Workload> make_replay(
+    const Config& config, std::vector<LayerProfile> profile, Iteration last) {
+  return std::make_unique<Replay>(config, config.model.name, std::move(profile), last);
+}
+
+std::vector<LayerProfile> nominal_layers(const Workload& workload, double flops_per_second) {
+  const auto backend = workload.make_backend({.flops_per_second = flops_per_second});
+  auto layers = layer_sizes(workload.architecture());
+  for (std::size_t i = 0; i < layers.size(); ++i) {
+    const LayerRange layer{.begin = i, .end = i + 1};
+    layers[i].forward = backend->forward_time(layer);
+    layers[i].backward = backend->backward_time(layer);
+  }
+  return layers;
 }
 
 }  // namespace stagger

@@ -47,4 +47,11 @@ std::unique_ptr<Workload> load_workload(
 /// The same on data that are there already; no test data.
 std::unique_ptr<Workload> make_training(const Config& config, Dataset train);
 
+/// Layers with these times and sizes, and nothing computed, for so many iterations.
+std::unique_ptr<Workload> make_replay(
+    const Config& config, std::vector<LayerProfile> profile, Iteration last);
+
+/// Each layer as long as a simulated machine computes it.
+std::vector<LayerProfile> nominal_layers(const Workload& workload, double flops_per_second);
+
 }  // namespace stagger

@@ -161,7 +161,7 @@ void Client::handle(const Message& message) {
   } else if (const auto* turn = std::get_if<Turn>(&message)) {
     take_turn(turn->round);
   } else if (const auto* received = std::get_if<Received>(&message)) {
-    push_times_.received(received->round, host_.clock.now());
+    push_received(received->round);
   } else if (const auto* prepare = std::get_if<Prepare>(&message)) {
     const Iteration hold = events_->hold_iteration();
     events_->prepared(*prepare, hold);
@@ -230,6 +230,18 @@ Task<void> Client::await_turn(GroupId group, Duration wait) {
   exchanging.turn.reset();
   send(Announce{.round = exchanging.exchange.round, .wait = wait});
   co_await exchanging.turn.wait();
+}
+
+void Client::push_received(RoundId round) {
+  if (const auto began = push_times_.began_at(round)) record(Activity::push, round, *began);
+  push_times_.received(round, host_.clock.now());
+}
+
+void Client::record(Activity activity, RoundId round, TimePoint begin) const {
+  if (options_.timeline == nullptr) return;
+  options_.timeline->add(
+      round.iteration,
+      {.activity = activity, .group = round.group, .begin = begin, .end = host_.clock.now()});
 }
 
 /// A turn for a round that is over is of no use, and no mistake: both may cross on the way.

@@ -15,6 +15,7 @@
 #include "ps/outbox.hpp"
 #include "ps/protocol.hpp"
 #include "ps/push_times.hpp"
+#include "ps/timeline.hpp"
 #include "ps/timeouts.hpp"
 
 namespace stagger {
@@ -49,6 +50,7 @@ struct ClientOptions {
   Hello hello;
   std::size_t chunk_bytes = std::size_t{1} << 20;
   Timeouts timeouts;
+  Timeline* timeline = nullptr;  ///< what the worker did when; null: nobody asks
 };
 
 /// The worker's side of the connection.
@@ -122,6 +124,9 @@ class Client {
   /// Of the rounds that were said to be ready in it.
   PushTimes& push_times() { return push_times_; }
 
+  /// For those who do something: into the timeline, from `begin` to now.
+  void record(Activity activity, RoundId round, TimePoint begin) const;
+
  private:
   struct GroupState {
     explicit GroupState(const Executor& executor) : done(executor), turn(executor) { done.set(); }
@@ -140,6 +145,7 @@ class Client {
   Task<void> receive_center(FrameHead frame, ChunkHead head);
   void handle(const Message& message);
   void take_turn(RoundId round);
+  void push_received(RoundId round);
   void resend(ChunkId id);
   Outbox::Item chunk_item(const Exchange& exchange, std::uint32_t chunk) const;
   std::size_t chunk_count(std::size_t floats) const;

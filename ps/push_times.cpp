@@ -13,6 +13,12 @@ void PushTimes::began(RoundId round, TimePoint now) {
   push->second.began_at = now;
 }
 
+std::optional<TimePoint> PushTimes::began_at(RoundId round) const {
+  const auto push = pushes_.find(round.group);
+  if (push == pushes_.end() || push->second.iteration != round.iteration) return std::nullopt;
+  return push->second.began_at;
+}
+
 void PushTimes::received(RoundId round, TimePoint now) {
   const auto found = pushes_.find(round.group);
   if (found == pushes_.end() || found->second.iteration != round.iteration) return;

@@ -25,6 +25,9 @@ class PushTimes {
   /// The push's first byte is handed to the connection.
   void began(RoundId round, TimePoint now);
 
+  /// When it began; nothing for a round that is not under way.
+  std::optional<TimePoint> began_at(RoundId round) const;
+
   /// The PS has read its last byte.
   void received(RoundId round, TimePoint now);
 

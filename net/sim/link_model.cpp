@@ -31,7 +31,9 @@ Transfer LinkModel::send(std::uint64_t bytes, TimePoint now) {
 
 TimePoint LinkModel::receive(std::uint64_t bytes, TimePoint first_bit, TimePoint last_bit) {
   CHECK(first_bit <= last_bit, "the last bit overtook the first");
-  busy_until_ = std::max(first_bit, busy_until_) + serialisation(bytes);
+  const TimePoint begin = std::max(first_bit, busy_until_);
+  busy_until_ = begin + serialisation(bytes);
+  passed_.add(bytes, begin, busy_until_);
   account(bytes, last_bit);
   return std::max(last_bit, busy_until_);
 }

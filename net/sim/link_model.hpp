@@ -2,6 +2,7 @@
 
 #include <cstdint>
 
+#include "net/sim/rate_windows.hpp"
 #include "net/time.hpp"
 
 namespace stagger {
@@ -51,6 +52,9 @@ class LinkModel {
 
   Duration busy_total() const { return busy_total_; }
 
+  /// What passed in each window of time.
+  const RateWindows& passed() const { return passed_; }
+
  private:
   void account(std::uint64_t bytes, TimePoint now);
 
@@ -59,6 +63,7 @@ class LinkModel {
   std::uint64_t bytes_total_ = 0;
   std::uint64_t backlog_bytes_max_ = 0;
   Duration busy_total_{0};
+  RateWindows passed_;
 };
 
 }  // namespace stagger
