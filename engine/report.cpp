@@ -133,6 +133,7 @@ std::string report_json(const RunFacts& facts) {
        {{"count", totals.lateness.count()},
         {"p50", totals.lateness.quantile(0.5) * 1e6},
         {"p99", totals.lateness.quantile(0.99) * 1e6}}},
+      {"clock_uncertainty_us", to_microseconds(totals.clock_uncertainty)},
       {"period_changes", period_changes(server)},
       {"parameters_sha256", facts.parameters_sha256}};
   return report.dump(2) + "\n";

@@ -52,6 +52,9 @@ class Worker final : private ClientEvents {
 
   Iteration iteration() const { return iteration_; }
 
+  /// What is known of the PS's clock.
+  const ClockOffset& clock() const { return client_.clock(); }
+
   /// The replica, for tests and the drift metric; not while run() computes.
   const Arena& replica() { return synchronizer_->values(); }
 
@@ -96,6 +99,8 @@ class Worker final : private ClientEvents {
   double batch_loss_ = 0.0;     ///< likewise
   Duration computed_{0};
   std::vector<Duration> iteration_times_;
+  Iteration backward_iteration_;  ///< the last whose backward has begun; 0: none yet
+  TimePoint backward_began_at_;
 };
 
 }  // namespace stagger

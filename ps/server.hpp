@@ -24,6 +24,7 @@
 #include "ps/period_choice.hpp"
 #include "ps/planner.hpp"
 #include "ps/protocol.hpp"
+#include "ps/rhythm.hpp"
 #include "ps/timeouts.hpp"
 #include "ps/turns.hpp"
 
@@ -90,6 +91,7 @@ struct ServerTotals {
   double exposed_seconds = 0.0;  ///< summed over workers
   double compute_seconds = 0.0;
   QuantileSketch lateness;
+  Duration clock_uncertainty{0};  ///< the largest that a worker knew the PS's clock with
   TimePoint started_at;
   TimePoint ended_at;
 };
@@ -213,6 +215,7 @@ class Server {
   void declare_gone(WorkerId worker);
   void hand_out_turns();
   void hand_out_replies();
+  void publish_rhythm();
   void forget_turns(WorkerId worker);
   TurnRank turn_rank(WorkerId worker, RoundId round) const;
   void send_closed(ChunkId id);
@@ -253,7 +256,8 @@ class Server {
   Turns push_turns_;
   Turns reply_turns_;
   std::set<TurnId> arrived_;  ///< pushes that are not read yet
-  Event turns_moved_;         ///< watch_turns() looks again
+  RhythmFinder rhythm_;
+  Event turns_moved_;  ///< watch_turns() looks again
   WorkerId last_pusher_;
   Iteration reached_;  ///< the furthest that pushes show
   bool abandoned_ = false;

@@ -20,6 +20,7 @@ FabricNode& SimFabric::add_node(const std::string& name, const NodeOptions& opti
       .index = nodes_.size(),
       .egress = LinkModel(options.egress),
       .ingress = LinkModel(options.ingress),
+      .clock = options.clock,
       .ports = {}});
   return *node;
 }

@@ -20,6 +20,7 @@ struct NodeOptions {
   LinkOptions egress;
   LinkOptions ingress;
   double compute_scale = 1.0;  ///< 2 is a machine of half the speed
+  ClockView clock;             ///< what the node's clock says
 };
 
 struct FabricOptions {
@@ -65,6 +66,7 @@ struct FabricNode {
   std::uint64_t index = 0;
   LinkModel egress;
   LinkModel ingress;
+  ClockView clock;
   bool clogged = false;
   std::map<std::uint16_t, FabricPort*> ports;
   std::uint16_t port_next = 49152;
