@@ -20,7 +20,8 @@ struct NodeOptions {
   LinkOptions egress;
   LinkOptions ingress;
   double compute_scale = 1.0;  ///< 2 is a machine of half the speed
-  ClockView clock;             ///< what the node's clock says
+  // NOLINTNEXTLINE(readability-redundant-member-init): so that it may be left out
+  ClockView clock = {};  ///< what the node's clock says
 };
 
 struct FabricOptions {

@@ -10,7 +10,7 @@ namespace {
 
 TEST(ClockView, shows_the_worlds_time_unless_it_is_told_otherwise) {
   const ClockView right;
-  for (const Duration time : {0ns, 1ns, Duration(5s), Duration(10000h)}) {
+  for (const Duration time : {0ns, 1ns, Duration(5s), Duration(36000000s)}) {
     EXPECT_EQ(right.shown(TimePoint{time}), TimePoint{time});
     EXPECT_EQ(right.world(TimePoint{time}), TimePoint{time});
   }
