@@ -327,7 +327,7 @@ GroupingOptions grouping_options(const Config& config) {
 }
 
 SlotOptions slot_options(const Config& config) {
-  SlotOptions options{.rule = config.slots.rule, .link = std::nullopt};
+  SlotOptions options{.rule = config.slots.rule, .clock = config.slots.clock, .link = std::nullopt};
   if (const auto link = link_cost(config)) {
     options.link = MeasuredLink{.cost = *link, .guard = config.slots.guard};
   }

@@ -94,9 +94,9 @@ struct GroupsConfig {  // [groups]
 
 struct SlotsConfig {  // [slots]
   Admission admission = Admission::slots;
-  std::uint32_t concurrent = 1;  ///< turns at a time, with grants
-  Duration turn_limit{500ms};    ///< a holder of a turn that stalls this long loses it
-  std::string clock = "local";   ///< "local" only, for now
+  std::uint32_t concurrent = 1;        ///< turns at a time, with grants
+  Duration turn_limit{500ms};          ///< a holder of a turn that stalls this long loses it
+  SlotClock clock = SlotClock::local;  ///< what slots count from
   SlotRule rule = SlotRule::paper;
   double guard = 0.05;                   ///< rule measured: share of a push's time
   std::uint64_t profile_iterations = 5;  ///< measured before iteration 1, on scratch parameters

@@ -294,7 +294,7 @@ Fields group_and_slot_fields() {
           {Admission::none, Admission::slots, Admission::grants, Admission::slots_grants}),
       integer(at("slots.concurrent", slots, &SlotsConfig::concurrent), 1, 4096),
       seconds(at("slots.turn_limit_s", slots, &SlotsConfig::turn_limit)),
-      one_of(at("slots.clock", slots, &SlotsConfig::clock), {"local"}),
+      choice(at("slots.clock", slots, &SlotsConfig::clock), {SlotClock::local, SlotClock::shared}),
       choice(at("slots.rule", slots, &SlotsConfig::rule), {SlotRule::paper, SlotRule::measured}),
       number(at("slots.guard", slots, &SlotsConfig::guard), {.high = 10.0}),
       integer(at("slots.profile_iterations", slots, &SlotsConfig::profile_iterations), 1, 10'000),

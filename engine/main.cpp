@@ -260,6 +260,12 @@ class CommandLine {
     command.add_option("--straggler-factor", cluster_.straggler_factor, "... by this factor")
         ->capture_default_str();
     command.add_option(
+        "--clock-offset", cluster_.clock_offset, "workers' clocks are wrong by up to this; 0");
+    command.add_option(
+        "--clock-drift-ppm",
+        cluster_.clock_drift_ppm,
+        "and gain or lose up to so many microseconds a second");
+    command.add_option(
         "--shrink",
         cluster_.shrink,
         "keep 1/N of a replayed model in memory, as N bytes each on the wire; default: as needed");

@@ -148,6 +148,7 @@ std::string report_json(const RunFacts& facts) {
       {"push_us", quantiles_us(totals.push)},
       {"ready_to_done_us", quantiles_us(totals.ready_to_done)},
       {"iteration_us", iteration_value(totals)},
+      {"clock_uncertainty_us", to_microseconds(totals.clock_uncertainty)},
       {"period_changes", period_changes(server)},
       {"parameters_sha256", facts.parameters_sha256}};
   return report.dump(2) + "\n";

@@ -46,6 +46,8 @@ class Simulation {
   const Workload& workload_;
   const SimulationOptions& options_;
   SimWorld world_;
+  SimRandom clock_chance_;
+  std::vector<ClockView> clocks_;  ///< the workers'
   Registry registry_;
   ServerMetrics server_metrics_;
   WorkerMetrics worker_metrics_;
@@ -61,6 +63,7 @@ Simulation::Simulation(
       workload_(workload),
       options_(options),
       world_(options.seed, world_options(options)),
+      clock_chance_(options.seed),
       server_metrics_(registry_),
       worker_metrics_(registry_) {
   add_nodes();
@@ -95,6 +98,10 @@ void Simulation::add_nodes() {
   for (std::uint32_t rank = 0; rank < workers; ++rank) {
     NodeOptions node = options_.node;
     if (rank + options_.stragglers >= workers) node.compute_scale *= options_.straggler_factor;
+    const double offset = to_seconds(options_.clock_offset_max) * (2 * clock_chance_.uniform() - 1);
+    node.clock.offset = from_seconds(offset);
+    node.clock.drift_ppm = options_.clock_drift_ppm_max * (2 * clock_chance_.uniform() - 1);
+    clocks_.push_back(node.clock);
     world_.add_node(worker_name(rank), node);
   }
 }
@@ -185,8 +192,10 @@ SimulationResult Simulation::run() {
       .curve = std::move(curve_)};
   for (const WorkerStatus& worker : result.status.workers)
     result.retransmissions += worker.progress.retransmissions;
-  for (const auto& timeline : timelines_)
-    result.timelines.push_back(*timeline);
+  for (std::size_t rank = 0; rank < timelines_.size(); ++rank) {
+    timelines_[rank]->convert([&](TimePoint shown) { return clocks_[rank].world(shown); });
+    result.timelines.push_back(*timelines_[rank]);
+  }
   return result;
 }
 

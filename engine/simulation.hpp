@@ -21,10 +21,12 @@ struct SimulationOptions {
   std::optional<NodeOptions> ps = std::nullopt;  ///< links of the PS
   /// Set: frames travel as segments; the queue of an ingress link drops what it does not hold.
   std::optional<TcpModelOptions> tcp = std::nullopt;
-  double flops_per_second = 5e9;  ///< of every worker's processor
-  double compute_jitter = 0.05;   ///< computing takes up to this share longer, at random
-  std::uint32_t stragglers = 0;   ///< so many workers, those of the highest ranks, …
-  double straggler_factor = 2.0;  ///< … compute so many times longer
+  double flops_per_second = 5e9;     ///< of every worker's processor
+  double compute_jitter = 0.05;      ///< computing takes up to this share longer, at random
+  std::uint32_t stragglers = 0;      ///< so many workers, those of the highest ranks, …
+  double straggler_factor = 2.0;     ///< … compute so many times longer
+  Duration clock_offset_max{0};      ///< workers' clocks are wrong by up to this, …
+  double clock_drift_ppm_max = 0.0;  ///< … and gain or lose up to so many microseconds a second
   std::uint64_t wire_bytes_per_byte =
       1;                  ///< of payload: a shrunk model (engine/virtual_cluster.hpp)
   Iteration timeline_of;  ///< 0: no timelines

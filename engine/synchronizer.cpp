@@ -21,6 +21,9 @@ bool needs_reply_before_forward(const SyncPolicy& policy) {
   return policy.pushes_gradients() || policy.rule != UpdateRule::old_center;
 }
 
+// However slow the iterations: no worker waits longer for the others' moment.
+constexpr Duration shared_wait_max = std::chrono::minutes(10);
+
 }  // namespace
 
 Synchronizer::Synchronizer(Host host, Client& client, WorkerId worker, TaskScope& scope)
@@ -154,25 +157,35 @@ Task<void> Synchronizer::exchange_group(const Plan& plan, RoundId round) {
     co_await state.ready.wait();
   }
   const TimePoint ready_at = state.ready_at;
-  co_await await_turn(plan, round, ready_at);
+  const TimePoint begin = begin_of(plan, round, ready_at);
+  co_await await_turn(plan, round, begin);
   client_.record(Activity::turn, round, ready_at);
   co_await client_.push(round.group);
   const SlotWindow& slot = plan.groups[round.group.value()].slot;
   if (!has_slots(plan.admission) || slot.slot <= Duration{0}) co_return;
-  const TimePoint end =
-      ready_at + slot.delay + (slot_position(plan, round, worker_) + 1) * slot.slot;
+  const TimePoint end = begin + slot.slot;
   if (host_.clock.now() > end && overrun_.size() < Heartbeat::samples_max) {
     overrun_.push_back(host_.clock.now() - end);
   }
 }
 
-Task<void> Synchronizer::await_turn(const Plan& plan, RoundId round, TimePoint ready_at) {
-  // Clock "local": the slot counts from this worker's own ready time.
+/// When the group may be pushed: at once without slots. A shared slot may have begun before the
+/// group is ready.
+TimePoint Synchronizer::begin_of(const Plan& plan, RoundId round, TimePoint ready_at) const {
+  if (!has_slots(plan.admission)) return ready_at;
   const SlotWindow& slot = plan.groups[round.group.value()].slot;
-  const TimePoint begin =
-      has_slots(plan.admission)
-          ? ready_at + slot.delay + slot_position(plan, round, worker_) * slot.slot
-          : ready_at;
+  const Duration before = slot_position(plan, round, worker_) * slot.slot;
+  const TimePoint local = ready_at + slot.delay + before;
+  if (plan.slot_clock == SlotClock::local) return local;
+  const auto common = client_.common_start(round.iteration);
+  if (!common) return local;
+  // A reply is a period late at most: nobody is further ahead of the last worker.
+  const Duration wait_max =
+      std::min(std::max(slot.window, plan.policy.period * common->iteration_time), shared_wait_max);
+  return slot_begin(local, common->at + slot.current + before, wait_max);
+}
+
+Task<void> Synchronizer::await_turn(const Plan& plan, RoundId round, TimePoint begin) {
   if (has_turns(plan.admission)) {
     const Duration wait = std::max(begin - host_.clock.now(), Duration{0});
     co_await client_.await_turn(round.group, wait);

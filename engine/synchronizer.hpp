@@ -99,7 +99,8 @@ class Synchronizer {
   };
 
   Task<void> exchange_group(const Plan& plan, RoundId round);
-  Task<void> await_turn(const Plan& plan, RoundId round, TimePoint ready_at);
+  Task<void> await_turn(const Plan& plan, RoundId round, TimePoint begin);
+  TimePoint begin_of(const Plan& plan, RoundId round, TimePoint ready_at) const;
   Task<void> exposed_wait(GroupId group);
   void open(const Plan& plan, RoundId round);
   std::span<const float> pushed(const Plan& plan, GroupId group);

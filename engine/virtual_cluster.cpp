@@ -52,6 +52,8 @@ SimulationOptions options_of(const Config& config, const VirtualCluster& cluster
   options.compute_jitter = cluster.jitter;
   options.stragglers = cluster.stragglers;
   options.straggler_factor = cluster.straggler_factor;
+  options.clock_offset_max = duration("--clock-offset", cluster.clock_offset, Duration{0});
+  options.clock_drift_ppm_max = cluster.clock_drift_ppm;
   LinkOptions link;
   link.latency = duration("--latency", cluster.latency, 50us);
   if (!cluster.buffer.empty()) {
@@ -80,6 +82,9 @@ void check(const VirtualCluster& cluster, const Config& config) {
   require(
       cluster.stragglers <= workers,
       fmt::format("--stragglers {}: there are {} workers", cluster.stragglers, workers));
+  require(
+      cluster.clock_drift_ppm >= 0 && cluster.clock_drift_ppm <= 1e5,
+      fmt::format("--clock-drift-ppm {}: from 0 to 100000", cluster.clock_drift_ppm));
   require(
       cluster.straggler_factor >= 1 && cluster.straggler_factor <= 1000,
       fmt::format("--straggler-factor {}: from 1 to 1000", cluster.straggler_factor));

@@ -25,6 +25,7 @@ struct VirtualCluster {
   std::string latency;           ///< of each link; 50us, so that a round trip takes 200us
   std::string buffer;            ///< of the switch ports; empty: no loss, frames go whole
   std::string clock_offset;      ///< workers' clocks are wrong by up to this; 0
+  double clock_drift_ppm = 0.0;  ///< and gain or lose up to so many microseconds a second
   double jitter = 0.05;          ///< computing takes up to this share longer
   std::uint32_t stragglers = 0;
   double straggler_factor = 2.0;

@@ -105,6 +105,8 @@ Task<void> Worker::forward(const Plan& plan) {
 
 /// From the output side.
 Task<void> Worker::backward(const Plan& plan, Iteration iteration) {
+  backward_iteration_ = iteration;
+  backward_began_at_ = host_.clock.now();
   for (std::uint32_t g = 0; g < plan.groups.size(); ++g) {
     co_await backward_group(plan, GroupId(g), iteration);
   }
@@ -234,6 +236,10 @@ Heartbeat Worker::take_progress() {
       .overrun = {},
       .round_trip = Duration{0},
       .retransmissions = 0};
+  const auto began = client_.clock().ps_time(backward_began_at_);
+  if (began && backward_iteration_.value() > 0) {
+    progress.backward = BackwardStart{.iteration = backward_iteration_, .at = *began};
+  }
   if (synchronizer_) {
     progress.lateness = synchronizer_->take_lateness();
     progress.overrun = synchronizer_->take_overrun();

@@ -53,6 +53,9 @@ class Worker final : private ClientEvents {
 
   Iteration iteration() const { return iteration_; }
 
+  /// What is known of the PS's clock.
+  const ClockOffset& clock() const { return client_.clock(); }
+
   /// The replica, for tests and the drift metric; not while run() computes.
   const Arena& replica() { return synchronizer_->values(); }
 
@@ -106,6 +109,8 @@ class Worker final : private ClientEvents {
   std::vector<Duration> iteration_times_;
   QuantileSketch iteration_sketch_;  ///< after iteration 1, as is …
   Duration iterations_total_{0};     ///< … their sum
+  Iteration backward_iteration_;  ///< the last whose backward has begun; 0: none yet
+  TimePoint backward_began_at_;
 };
 
 }  // namespace stagger

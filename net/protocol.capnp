@@ -27,6 +27,9 @@ struct Message {
     announce @14 :Announce;
     turn @15 :Round;
     received @16 :Round;  # PS -> worker: the last byte of a push has been read
+    ping @17 :Ping;
+    pong @18 :Pong;
+    rhythm @19 :Rhythm;
   }
 }
 
@@ -89,6 +92,7 @@ struct Plan {
   groups @10 :List(Group);
   outerMomentum @11 :Float64;  # of the center's step; strategy diloco
   slotRule @12 :UInt8;
+  slotClock @13 :UInt8;
 }
 
 # PS -> worker: all plans so far and where to start. The center follows, one message per chunk.
@@ -115,6 +119,39 @@ struct Announce {
   waitNs @1 :Int64;  # until the slot begins; 0 without slots
 }
 
+# Worker -> PS: what does your clock say? At joining and with each heartbeat.
+struct Ping {
+  number @0 :UInt64;
+}
+
+# PS -> worker, answer to Ping. Times of the PS's clock: when the ping had come, and right before
+# this is written.
+struct Pong {
+  number @0 :UInt64;
+  heardNs @1 :Int64;
+  answeredNs @2 :Int64;
+}
+
+# PS -> worker, with slot clock shared: when backward begins at the worker that is last, on the PS's
+# clock, in this iteration and those after it.
+struct Rhythm {
+  iteration @0 :UInt64;
+  startNs @1 :Int64;
+  iterationNs @2 :Int64;
+}
+
+# The PS's clock minus the worker's, as the worker estimates it.
+struct ClockReading {
+  offsetNs @0 :Int64;
+  uncertaintyNs @1 :Int64;
+}
+
+# When a worker's backward of an iteration began, on the PS's clock.
+struct BackwardStart {
+  iteration @0 :UInt64;
+  atNs @1 :Int64;
+}
+
 # A part of a group's values, both ways.
 struct Chunk {
   id @0 :ChunkId;
@@ -136,6 +173,8 @@ struct Heartbeat {
   overrunNs @7 :List(Int64);
   roundTripNs @8 :Int64;  # of the worker's end of the connection, as retransmissions
   retransmissions @9 :UInt64;
+  clock @10 :ClockReading;  # null: not known yet
+  backward @11 :BackwardStart;  # the last; null: none yet
 }
 
 # PS -> worker: say how far you may go without hearing from me again.

@@ -86,6 +86,9 @@ WorkerMetrics::WorkerMetrics(Registry& registry)
           "rank")),
       clock_offset_seconds(registry.gauges(
           {"clock_offset_seconds", "The coordinator's clock minus the worker's."}, "rank")),
+      clock_uncertainty_seconds(registry.gauges(
+          {"clock_uncertainty_seconds", "How far the true clock offset may be from that known."},
+          "rank")),
       worker_up(registry.gauges(
           {"worker_up", "1 while the worker is a member, 0 after it was lost or has left."},
           "rank")),
@@ -107,6 +110,7 @@ void WorkerMetrics::gone(std::int64_t rank) {
   loss.remove(rank);
   connection_round_trip_seconds.remove(rank);
   clock_offset_seconds.remove(rank);
+  clock_uncertainty_seconds.remove(rank);
   worker_straggling.remove(rank);
 }
 

@@ -42,6 +42,7 @@ struct WorkerMetrics {
   Family<Gauge> connection_round_trip_seconds;
   Family<Counter> connection_retransmissions_total;
   Family<Gauge> clock_offset_seconds;
+  Family<Gauge> clock_uncertainty_seconds;
   Family<Gauge> worker_up;
   Family<Gauge> worker_straggling;
   Family<Histogram> round_wait_seconds;

@@ -14,6 +14,8 @@ namespace {
 
 // A few chunks: the writer is never idle, and a turn ends within as many chunks.
 constexpr std::size_t outbox_items_max = 8;
+// Asked in a row at joining, before pushes are in the way; afterwards one with each heartbeat.
+constexpr std::uint64_t pings_at_joining = 16;
 constexpr Duration back_off_first = 20ms;
 constexpr Duration back_off_max = 1s;
 
@@ -119,8 +121,39 @@ Task<void> Client::write_frames() {
 Task<void> Client::send_heartbeats() {
   while (!leaving_) {
     send(progress());
+    if (!ping_open_) ask_time();
     co_await host_.clock.sleep_until(host_.clock.now() + options_.timeouts.heartbeat);
   }
+}
+
+/// One at a time. The PS's clock is asked when the question is written, not when it is queued.
+void Client::ask_time() {
+  ping_open_ = true;
+  Outbox::Item item{.head = encode_message(job_, Ping{.number = ++ping_})};
+  item.before = [this](Outbox::Item& /*written*/) {
+    ping_asked_at_ = host_.clock.now();
+  };
+  outbox_->post_urgent(std::move(item));
+}
+
+/// An answer that no question awaits says nothing, and is no reason to stop.
+void Client::hear_time(const Pong& pong) {
+  if (!ping_open_ || pong.number != ping_) return;
+  ping_open_ = false;
+  clock_.add(
+      {.asked = ping_asked_at_,
+       .heard = pong.heard,
+       .answered = pong.answered,
+       .received = received_at_});
+  if (ping_ < pings_at_joining) ask_time();
+}
+
+std::optional<Client::CommonStart> Client::common_start(Iteration iteration) const {
+  const auto rhythm = rhythms_.at(iteration);
+  if (!rhythm) return std::nullopt;
+  const auto start = clock_.own_time(rhythm->start);
+  if (!start) return std::nullopt;
+  return CommonStart{.at = *start, .iteration_time = rhythm->iteration_time};
 }
 
 Heartbeat Client::progress() {
@@ -128,12 +161,14 @@ Heartbeat Client::progress() {
   const LinkStats stats = connection_->stats();
   progress.round_trip = stats.round_trip;
   progress.retransmissions = stats.retransmissions;
+  progress.clock = clock_.at(host_.clock.now());
   return progress;
 }
 
 Task<void> Client::read_replies() {
   for (;;) {
     auto frame = co_await connection_->receive_head(host_.clock.now() + options_.timeouts.worker);
+    received_at_ = host_.clock.now();
     if (!frame) {
       if (leaving_) break;
       fail_lost(frame.error());
@@ -162,6 +197,10 @@ void Client::handle(const Message& message) {
     take_turn(turn->round);
   } else if (const auto* received = std::get_if<Received>(&message)) {
     push_received(received->round);
+  } else if (const auto* pong = std::get_if<Pong>(&message)) {
+    hear_time(*pong);
+  } else if (const auto* rhythm = std::get_if<Rhythm>(&message)) {
+    rhythms_.heard(*rhythm);
   } else if (const auto* prepare = std::get_if<Prepare>(&message)) {
     const Iteration hold = events_->hold_iteration();
     events_->prepared(*prepare, hold);
@@ -261,7 +300,7 @@ Task<void> Client::push(GroupId group) {
   for (std::uint32_t chunk = 0; chunk < chunks; ++chunk) {
     auto item = chunk_item(exchange, chunk);
     if (chunk == 0) {
-      item.begins = [this, round = exchange.round] {
+      item.before = [this, round = exchange.round](Outbox::Item& /*written*/) {
         push_times_.began(round, host_.clock.now());
       };
     }

@@ -12,10 +12,12 @@
 #include "net/event.hpp"
 #include "net/host.hpp"
 #include "net/scope.hpp"
+#include "ps/clock_offset.hpp"
 #include "ps/outbox.hpp"
 #include "ps/protocol.hpp"
 #include "ps/push_times.hpp"
 #include "ps/timeline.hpp"
+#include "ps/rhythm.hpp"
 #include "ps/timeouts.hpp"
 
 namespace stagger {
@@ -114,6 +116,18 @@ class Client {
   /// What the owner says of its progress, with what the connection knows of itself.
   Heartbeat progress();
 
+  /// What is known of the PS's clock.
+  const ClockOffset& clock() const { return clock_; }
+
+  /// From when all workers count an iteration's slots.
+  struct CommonStart {
+    TimePoint at;  ///< of backward, on this worker's clock
+    Duration iteration_time{0};
+  };
+
+  /// None: the PS has not said it, or its clock is not known yet.
+  std::optional<CommonStart> common_start(Iteration iteration) const;
+
   /// Says goodbye, and waits until the PS has heard it (it closes the connection).
   Task<void> farewell(const Farewell& farewell);
 
@@ -144,6 +158,8 @@ class Client {
   Task<void> send_heartbeats();
   Task<void> receive_center(FrameHead frame, ChunkHead head);
   void handle(const Message& message);
+  void ask_time();
+  void hear_time(const Pong& pong);
   void take_turn(RoundId round);
   void push_received(RoundId round);
   void resend(ChunkId id);
@@ -165,6 +181,12 @@ class Client {
   Event begun_;
   Event ready_;
   Event ended_;
+  ClockOffset clock_;
+  HeardRhythms rhythms_;
+  std::uint64_t ping_ = 0;  ///< the last one's number
+  bool ping_open_ = false;
+  TimePoint ping_asked_at_;
+  TimePoint received_at_;  ///< the head that was read last
   bool leaving_ = false;
   std::uint64_t bytes_pushed_ = 0;
   std::uint64_t bytes_pulled_ = 0;

@@ -25,10 +25,9 @@ class Outbox {
   struct Item {
     std::vector<std::uint64_t> head;
     // NOLINTBEGIN(readability-redundant-member-init): so that they may be left out
-    std::span<const float> payload = {};    ///< borrowed …
-    std::shared_ptr<const void> keep = {};  ///< … and kept alive by this, or by the owner
-    std::function<void()> begins =
-        {};                           ///< called before its first byte is handed over; may be empty
+    std::span<const float> payload = {};     ///< borrowed …
+    std::shared_ptr<const void> keep = {};   ///< … and kept alive by this, or by the owner
+    std::function<void(Item&)> before = {};  ///< called right before it is written; may be empty
     std::function<void()> sent = {};  ///< called when the connection has taken it; may be empty
     // NOLINTEND(readability-redundant-member-init)
   };

@@ -27,6 +27,7 @@ struct Plan {
   SyncPolicy policy;
   Admission admission = Admission::slots;
   SlotRule slot_rule = SlotRule::paper;
+  SlotClock slot_clock = SlotClock::local;
   std::vector<PlannedGroup> groups;  ///< index = GroupId
 
   bool operator==(const Plan&) const = default;

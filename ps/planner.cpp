@@ -29,6 +29,7 @@ Plan assemble(
   plan.policy = policy;
   plan.admission = admission;
   plan.slot_rule = options.rule;
+  plan.slot_clock = options.clock;
   for (const GroupRange& group : groups)
     plan.groups.push_back({.range = group, .slot = {}, .phase = 0});
   set_phases(plan);

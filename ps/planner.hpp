@@ -14,6 +14,7 @@ namespace stagger {
 /// How slots are planned. REQUIRES the link under rule `measured`.
 struct SlotOptions {
   SlotRule rule = SlotRule::paper;
+  SlotClock clock = SlotClock::local;
   std::optional<MeasuredLink> link = std::nullopt;
 };
 

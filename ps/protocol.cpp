@@ -50,6 +50,16 @@ void write(wire::Heartbeat::Builder out, const Heartbeat& in) {
   write_durations(out.initOverrunNs(size_of(in.overrun)), in.overrun);
   out.setRoundTripNs(in.round_trip.count());
   out.setRetransmissions(in.retransmissions);
+  if (in.clock) {
+    auto clock = out.initClock();
+    clock.setOffsetNs(in.clock->offset.count());
+    clock.setUncertaintyNs(in.clock->uncertainty.count());
+  }
+  if (in.backward) {
+    auto backward = out.initBackward();
+    backward.setIteration(in.backward->iteration.value());
+    backward.setAtNs(in.backward->at.time_since_epoch().count());
+  }
 }
 
 void write(wire::ChunkId::Builder out, const ChunkId& id) {
@@ -66,6 +76,7 @@ void write(wire::Plan::Builder out, const Plan& in) {
   out.setPhase(static_cast<std::uint8_t>(in.policy.phase));
   out.setAdmission(static_cast<std::uint8_t>(in.admission));
   out.setSlotRule(static_cast<std::uint8_t>(in.slot_rule));
+  out.setSlotClock(static_cast<std::uint8_t>(in.slot_clock));
   out.setPeriod(in.policy.period);
   out.setWorkers(in.policy.workers);
   out.setAlpha(in.policy.alpha);
@@ -201,6 +212,24 @@ void write(wire::Message::Builder out, const Received& in) {
   write(out.initReceived(), in.round);
 }
 
+void write(wire::Message::Builder out, const Ping& in) {
+  out.initPing().setNumber(in.number);
+}
+
+void write(wire::Message::Builder out, const Pong& in) {
+  auto pong = out.initPong();
+  pong.setNumber(in.number);
+  pong.setHeardNs(in.heard.time_since_epoch().count());
+  pong.setAnsweredNs(in.answered.time_since_epoch().count());
+}
+
+void write(wire::Message::Builder out, const Rhythm& in) {
+  auto rhythm = out.initRhythm();
+  rhythm.setIteration(in.iteration.value());
+  rhythm.setStartNs(in.start.time_since_epoch().count());
+  rhythm.setIterationNs(in.iteration_time.count());
+}
+
 /// Makes the values the message's second segment: no copy.
 void attach(wire::Chunk::Builder chunk, std::span<const float> values) {
   const auto* bytes = reinterpret_cast<const capnp::byte*>(values.data());
@@ -232,7 +261,10 @@ std::string_view name_of(const Message& message) {
       "farewell",
       "announce",
       "turn",
-      "received"};
+      "received",
+      "ping",
+      "pong",
+      "rhythm"};
   return names.at(message.index());
 }
 

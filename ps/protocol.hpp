@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -10,8 +11,10 @@
 #include "net/error.hpp"
 #include "net/frame.hpp"
 #include "net/time.hpp"
+#include "ps/clock_offset.hpp"
 #include "ps/ids.hpp"
 #include "ps/plan.hpp"
+#include "ps/rhythm.hpp"
 #include "tensor/layout.hpp"
 
 /// The wire as typed values. Schema: net/protocol.capnp, where each message says who sends it and
@@ -97,6 +100,8 @@ struct Heartbeat {
   std::vector<Duration> overrun;
   Duration round_trip{0};             ///< as the sender's end of the connection knows it
   std::uint64_t retransmissions = 0;  ///< likewise
+  std::optional<ClockReading> clock = std::nullopt;      ///< the worker's; none: not known yet
+  std::optional<BackwardStart> backward = std::nullopt;  ///< the worker's last
 
   static constexpr std::size_t samples_max = 1024;
 };
@@ -145,6 +150,16 @@ struct Received {
   RoundId round;
 };
 
+struct Ping {
+  std::uint64_t number = 0;
+};
+
+struct Pong {
+  std::uint64_t number = 0;
+  PsTime heard;
+  PsTime answered;
+};
+
 using Message = std::variant<
     Hello,
     Welcome,
@@ -161,7 +176,10 @@ using Message = std::variant<
     Farewell,
     Announce,
     Turn,
-    Received>;
+    Received,
+    Ping,
+    Pong,
+    Rhythm>;
 
 /// A message's name, for logs.
 std::string_view name_of(const Message& message);

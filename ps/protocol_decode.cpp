@@ -56,8 +56,12 @@ std::vector<Duration> read_durations(
   return durations;
 }
 
+PsTime read_ps_time(std::int64_t ns) {
+  return PsTime{Duration{ns}};
+}
+
 Heartbeat read(wire::Heartbeat::Reader in) {
-  return {
+  Heartbeat heartbeat{
       .iteration = Iteration(in.getIteration()),
       .samples = in.getSamples(),
       .loss = in.getLoss(),
@@ -68,6 +72,33 @@ Heartbeat read(wire::Heartbeat::Reader in) {
       .overrun = read_durations(in.getOverrunNs(), "overrunNs", Heartbeat::samples_max),
       .round_trip = Duration{in.getRoundTripNs()},
       .retransmissions = in.getRetransmissions()};
+  if (in.hasClock()) {
+    heartbeat.clock = ClockReading{
+        .offset = Duration{in.getClock().getOffsetNs()},
+        .uncertainty = Duration{in.getClock().getUncertaintyNs()}};
+  }
+  if (in.hasBackward()) {
+    heartbeat.backward = BackwardStart{
+        .iteration = Iteration(in.getBackward().getIteration()),
+        .at = read_ps_time(in.getBackward().getAtNs())};
+  }
+  return heartbeat;
+}
+
+/// What a worker adds up from it must stay a time.
+Rhythm read(wire::Rhythm::Reader in) {
+  constexpr std::int64_t ns_max = std::int64_t{1} << 60;  // 36 years
+  const Rhythm rhythm{
+      .iteration = Iteration(in.getIteration()),
+      .start = read_ps_time(in.getStartNs()),
+      .iteration_time = Duration{in.getIterationNs()}};
+  if (in.getStartNs() < -ns_max || in.getStartNs() > ns_max) {
+    throw Malformed{fmt::format("startNs of a rhythm is {}", in.getStartNs())};
+  }
+  if (rhythm.iteration_time < Duration{0} || rhythm.iteration_time > rhythm_time_max) {
+    throw Malformed{fmt::format("iterationNs of a rhythm is {}", in.getIterationNs())};
+  }
+  return rhythm;
 }
 
 /// A time of a plan: what a worker adds up from such times must stay a Duration.
@@ -131,6 +162,7 @@ Plan read(wire::Plan::Reader in) {
   plan.policy.phase = read_enum(in.getPhase(), PhaseRule::level, "phase");
   plan.admission = read_enum(in.getAdmission(), Admission::slots_grants, "admission");
   plan.slot_rule = read_enum(in.getSlotRule(), SlotRule::measured, "slotRule");
+  plan.slot_clock = read_enum(in.getSlotClock(), SlotClock::shared, "slotClock");
   plan.policy.period = in.getPeriod();
   plan.policy.workers = in.getWorkers();
   plan.policy.alpha = in.getAlpha();
@@ -262,6 +294,15 @@ Message read(wire::Message::Reader in) {
       return Turn{.round = read(in.getTurn())};
     case wire::Message::RECEIVED:
       return Received{.round = read(in.getReceived())};
+    case wire::Message::PING:
+      return Ping{in.getPing().getNumber()};
+    case wire::Message::PONG:
+      return Pong{
+          .number = in.getPong().getNumber(),
+          .heard = read_ps_time(in.getPong().getHeardNs()),
+          .answered = read_ps_time(in.getPong().getAnsweredNs())};
+    case wire::Message::RHYTHM:
+      return read(in.getRhythm());
   }
   throw Malformed{fmt::format("no message has number {}", static_cast<int>(in.which()))};
 }

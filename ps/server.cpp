@@ -114,6 +114,7 @@ Task<void> Server::watch_members() {
     for (const WorkerId worker : membership_.evaluate(now))
       declare_gone(worker);
     warn_of_waits();
+    publish_rhythm();
     if (membership_.all_ended() && started()) {
       changed_.set();
       co_return;

@@ -24,6 +24,7 @@
 #include "ps/period_choice.hpp"
 #include "ps/planner.hpp"
 #include "ps/protocol.hpp"
+#include "ps/rhythm.hpp"
 #include "ps/timeouts.hpp"
 #include "ps/turns.hpp"
 
@@ -94,6 +95,7 @@ struct ServerTotals {
   QuantileSketch ready_to_done;    ///< group ready to that acknowledgement
   QuantileSketch iteration;        ///< durations, after iteration 1
   double iteration_seconds = 0.0;  ///< their sum
+  Duration clock_uncertainty{0};  ///< the largest that a worker knew the PS's clock with
   TimePoint started_at;
   TimePoint ended_at;
 };
@@ -217,6 +219,7 @@ class Server {
   void declare_gone(WorkerId worker);
   void hand_out_turns();
   void hand_out_replies();
+  void publish_rhythm();
   void forget_turns(WorkerId worker);
   TurnRank turn_rank(WorkerId worker, RoundId round) const;
   void send_closed(ChunkId id);
@@ -257,7 +260,8 @@ class Server {
   Turns push_turns_;
   Turns reply_turns_;
   std::set<TurnId> arrived_;  ///< pushes that are not read yet
-  Event turns_moved_;         ///< watch_turns() looks again
+  RhythmFinder rhythm_;
+  Event turns_moved_;  ///< watch_turns() looks again
   WorkerId last_pusher_;
   Iteration reached_;  ///< the furthest that pushes show
   bool abandoned_ = false;

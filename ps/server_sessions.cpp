@@ -164,6 +164,14 @@ void Server::progressed(WorkerId worker, const Heartbeat& progress) {
   worker_metrics_.connection_round_trip_seconds.at(rank).set(to_seconds(progress.round_trip));
   worker_metrics_.connection_retransmissions_total.at(rank).raise_to(
       static_cast<double>(progress.retransmissions));
+  if (progress.clock) {
+    worker_metrics_.clock_offset_seconds.at(rank).set(to_seconds(progress.clock->offset));
+    worker_metrics_.clock_uncertainty_seconds.at(rank).set(to_seconds(progress.clock->uncertainty));
+    totals_.clock_uncertainty = std::max(totals_.clock_uncertainty, progress.clock->uncertainty);
+  }
+  if (progress.backward && progress.backward->iteration <= options_.last_iteration) {
+    rhythm_.report(worker, *progress.backward, as_ps_time(host_.clock.now()));
+  }
 }
 
 void Server::promised(WorkerId worker, const Promise& promise) {

@@ -6,7 +6,8 @@
 #include "ps/server.hpp"
 #include "ps/session.hpp"
 
-// The server's side of admission `grants`: who may push now, and whose reply is sent now.
+// Who may push when: the turns of admission `grants`, whose reply is sent now, and the moment that
+// slots count from.
 namespace stagger {
 
 namespace {
@@ -118,8 +119,16 @@ void Server::reply_sent(WorkerId worker, ChunkId id) {
 void Server::forget_turns(WorkerId worker) {
   push_turns_.forget(worker);
   reply_turns_.forget(worker);
+  rhythm_.forget(worker);
   hand_out_turns();
   hand_out_replies();
+}
+
+void Server::publish_rhythm() {
+  if (!started()) return;
+  const Plan& plan = plans_.latest();
+  if (plan.slot_clock != SlotClock::shared || !has_slots(plan.admission)) return;
+  if (const auto rhythm = rhythm_.next(as_ps_time(host_.clock.now()))) broadcast(*rhythm);
 }
 
 /// Turns that are handed out, or taken back, because time has passed.

@@ -75,6 +75,24 @@ void Session::post(const Message& message) {
   if (!outbox_.post(std::move(item))) connection_->close();
 }
 
+/// What the clock says is written last of all: the answer may have waited behind others.
+std::optional<std::string> Session::answer(const Ping& ping) {
+  if (pong_queued_) {
+    return refuse(RefusalReason::bad_message, "a ping before the last one was answered");
+  }
+  pong_queued_ = true;
+  const Pong pong{.number = ping.number, .heard = as_ps_time(read_at_), .answered = {}};
+  Outbox::Item item{.head = {}};
+  item.before = [this, pong](Outbox::Item& written) {
+    Pong stamped = pong;
+    stamped.answered = as_ps_time(server_.host().clock.now());
+    written.head = encode_message(job_hash(server_.options().job), stamped);
+    pong_queued_ = false;
+  };
+  outbox_.post_urgent(std::move(item));
+  return std::nullopt;
+}
+
 void Session::post_center(const ChunkHead& head, const Center::Snapshot& snapshot, bool in_turn) {
   const auto payload = snapshot.span();
   Outbox::Item item{
@@ -101,6 +119,7 @@ Task<std::string> Session::read_requests() {
   for (;;) {
     const TimePoint deadline = server_.host().clock.now() + server_.options().timeouts.worker;
     auto frame = co_await connection_->receive_head(deadline);
+    read_at_ = server_.host().clock.now();
     if (!frame) {
       if (farewell_) co_return "left";
       if (frame.error().code == Errc::bad_frame) server_.refused(RefusalReason::bad_frame);
@@ -168,6 +187,9 @@ std::optional<std::string> Session::handle_control(Message message) {
   if (const auto* progress = std::get_if<Heartbeat>(&message)) {
     server_.progressed(*worker_, *progress);
     return std::nullopt;
+  }
+  if (const auto* ping = std::get_if<Ping>(&message)) {
+    return answer(*ping);
   }
   if (const auto* promise = std::get_if<Promise>(&message)) {
     server_.promised(*worker_, *promise);

@@ -63,6 +63,7 @@ class Session {
   Task<void> begin_push(RoundId round);
   Task<void> place(ChunkId id, ChunkBuffer values);
   std::optional<std::string> handle_control(Message message);
+  std::optional<std::string> answer(const Ping& ping);
   void answer_repeated(ChunkId id);
   void count_chunk(ChunkId id);
   std::string refuse(RefusalReason reason, const std::string& why);
@@ -75,6 +76,8 @@ class Session {
   std::optional<WorkerId> worker_;
   Incarnation incarnation_;
   std::map<RoundId, std::uint32_t> receiving_;  ///< chunks that have come of each push under way
+  TimePoint read_at_;                           ///< the head that was read last
+  bool pong_queued_ = false;
   bool farewell_ = false;
   bool busy_ = false;
 };

@@ -10,6 +10,10 @@ std::string_view to_string(SlotRule rule) {
   return rule == SlotRule::paper ? "paper" : "measured";
 }
 
+std::string_view to_string(SlotClock clock) {
+  return clock == SlotClock::local ? "local" : "shared";
+}
+
 GroupTimeline group_timeline(
     std::span<const LayerProfile> layers, std::span<const GroupRange> groups) {
   GroupTimeline timeline;

@@ -23,6 +23,12 @@ enum class SlotRule : std::uint8_t { paper, measured };
 
 std::string_view to_string(SlotRule rule);
 
+/// What slots count from: each worker's own backward (local), or one moment that the PS makes known
+/// (shared, ps/rhythm.hpp).
+enum class SlotClock : std::uint8_t { local, shared };
+
+std::string_view to_string(SlotClock clock);
+
 struct SlotWindow {
   Duration current{0};  ///< the first slot begins; `paper`: the group's own backward is done
   Duration window{0};   ///< of all slots; P slots divide it

@@ -45,6 +45,15 @@ class Timeline {
     if (iteration == iteration_ && spans_.size() < spans_max) spans_.push_back(span);
   }
 
+  /// To another clock, such as one that all workers share.
+  template <class Convert>
+  void convert(const Convert& to) {
+    for (ActivitySpan& span : spans_) {
+      span.begin = to(span.begin);
+      span.end = to(span.end);
+    }
+  }
+
   /// In the order in which they ended.
   std::span<const ActivitySpan> spans() const { return spans_; }
 

@@ -1,6 +1,7 @@
 #include "net/sim/clock.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <utility>
 
 #include "observability/check.hpp"
@@ -30,6 +31,26 @@ void SimClock::fire_next() {
 void SimClock::advance_to(TimePoint time) {
   CHECK(time <= timers_.next().value_or(time_point_max), "time would pass over a timer");
   now_ = std::max(now_, time);
+}
+
+TimePoint ClockView::shown(TimePoint world) const {
+  const auto gained =
+      std::floor(static_cast<double>(world.time_since_epoch().count()) * drift_ppm * 1e-6);
+  return world + offset + Duration{static_cast<Duration::rep>(gained)};
+}
+
+TimePoint ClockView::world(TimePoint shown) const {
+  constexpr TimePoint far = TimePoint{} + std::chrono::hours(24 * 365 * 100);
+  if (shown > far) return time_point_max;
+  const Duration without_offset = shown.time_since_epoch() - offset;
+  const double rate = 1.0 + drift_ppm * 1e-6;
+  TimePoint world{
+      Duration{static_cast<Duration::rep>(static_cast<double>(without_offset.count()) / rate)}};
+  while (this->shown(world) < shown)
+    ++world;
+  while (this->shown(world - 1ns) >= shown)
+    --world;
+  return world;
 }
 
 }  // namespace stagger

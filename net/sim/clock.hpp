@@ -40,4 +40,38 @@ class SimClock final : public Clock {
   TimePoint now_;
 };
 
+/// How a node's clock is wrong: it may have begun at another time, and run at another rate.
+struct ClockView {
+  Duration offset{0};
+  double drift_ppm = 0.0;  ///< it gains so many microseconds in a second; above -1e6
+
+  /// What it shows when the world's says `world`. Never goes backwards.
+  TimePoint shown(TimePoint world) const;
+
+  /// The first moment of the world at which it shows `shown` or later; the end of time stays.
+  TimePoint world(TimePoint shown) const;
+};
+
+/// A node's clock: the world's, as the node sees it. Timers go to the world's.
+///
+/// Owner:   SimWorld's node. Thread: the one that drives the world.
+class SimNodeClock final : public Clock {
+ public:
+  SimNodeClock(SimClock& world, ClockView view) : world_(world), view_(view) {}
+
+  TimePoint now() const override { return view_.shown(world_.now()); }
+
+  Task<void> sleep_until(TimePoint wake_at) override {
+    return world_.sleep_until(view_.world(wake_at));
+  }
+
+  void arm(Waiter& waiter, TimePoint wake_at) override { world_.arm(waiter, view_.world(wake_at)); }
+
+  void disarm(Waiter& waiter) override { world_.disarm(waiter); }
+
+ private:
+  SimClock& world_;
+  ClockView view_;
+};
+
 }  // namespace stagger

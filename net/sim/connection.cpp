@@ -73,7 +73,7 @@ Task<Result<FrameHead>> SimConnection::receive_head(TimePoint deadline) {
   CHECK(!payload_.has_value(), "the last frame's payload was not received");
   while (!closed_ && inbox_.empty()) {
     if (peer_closed_) co_return fail(ending());
-    const Wake wake = co_await park(&receiver_, deadline);
+    const Wake wake = co_await park(&receiver_, node_.clock.world(deadline));
     if (wake == Wake::deadline && inbox_.empty() && !ended()) {
       co_return fail(Error{.code = Errc::deadline, .detail = peer_ + " is silent"});
     }

@@ -25,6 +25,7 @@ FabricNode& SimFabric::add_node(const std::string& name, const NodeOptions& opti
            .latency = options.ingress.latency,
            .queue_bytes_max = options.ingress.queue_bytes_max}),
       .streams = {},
+      .clock = options.clock,
       .ports = {}});
   return *node;
 }

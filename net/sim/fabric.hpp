@@ -23,6 +23,8 @@ struct NodeOptions {
   LinkOptions egress;
   LinkOptions ingress;
   double compute_scale = 1.0;  ///< 2 is a machine of half the speed
+  // NOLINTNEXTLINE(readability-redundant-member-init): so that it may be left out
+  ClockView clock = {};  ///< what the node's clock says
 };
 
 struct FabricOptions {
@@ -81,6 +83,7 @@ struct FabricNode {
   LinkModel egress;
   LinkModel ingress;
   DropTailPort port;  ///< the ingress link, where segments are carried
+  ClockView clock;
   bool clogged = false;
   std::map<std::uint64_t, FabricStream*> streams;
   std::map<std::uint16_t, FabricPort*> ports;

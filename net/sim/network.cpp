@@ -40,7 +40,9 @@ Task<bool> SimNetwork::pass_time(Duration duration, TimePoint deadline) {
   co_return end <= deadline;
 }
 
-Task<Result<std::unique_ptr<Connection>>> SimNetwork::connect(Endpoint remote, TimePoint deadline) {
+Task<Result<std::unique_ptr<Connection>>> SimNetwork::connect(
+    Endpoint remote, TimePoint shown_deadline) {
+  const TimePoint deadline = node_.clock.world(shown_deadline);
   FabricNode* const target = fabric_.find_node(remote.host);
   if (target == nullptr) {
     co_return Error{.code = Errc::bad_address, .detail = to_string(remote) + ": no such node"};

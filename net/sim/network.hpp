@@ -18,7 +18,8 @@ class SimNetwork final : public Network {
  public:
   SimNetwork(Executor executor, SimFabric& fabric, FabricNode& node);
 
-  Task<Result<std::unique_ptr<Connection>>> connect(Endpoint remote, TimePoint deadline) override;
+  Task<Result<std::unique_ptr<Connection>>> connect(
+      Endpoint remote, TimePoint shown_deadline) override;
   Result<std::unique_ptr<Listener>> listen(const Endpoint& local) override;
 
  private:

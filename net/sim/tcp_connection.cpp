@@ -74,7 +74,7 @@ Task<Result<FrameHead>> SimTcpConnection::receive_head(TimePoint deadline) {
   CHECK(!payload_open_, "the last frame's payload was not received");
   while (!closed_ && !way_.in->has_head()) {
     if (way_.in->ended()) co_return fail(ending());
-    const Wake woken = co_await park(&receiver_, deadline);
+    const Wake woken = co_await park(&receiver_, nodes_.own.clock.world(deadline));
     if (woken == Wake::deadline && !closed_ && !way_.in->has_head() && !way_.in->ended()) {
       co_return fail(Error{.code = Errc::deadline, .detail = peer_ + " is silent"});
     }

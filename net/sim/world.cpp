@@ -33,6 +33,7 @@ std::string stand_still(const TaskScope& scope, const Clock& clock) {
 
 struct SimWorld::Node {
   FabricNode& wires;
+  SimNodeClock clock;
   SimNetwork network;
   SimStorage storage;
   SimCompute compute;
@@ -60,6 +61,7 @@ void SimWorld::add_node(const std::string& name, const NodeOptions& options) {
   const Clock& clock = clock_;
   nodes_[name] = std::unique_ptr<Node>(new Node{
       .wires = wires,
+      .clock = SimNodeClock(clock_, options.clock),
       .network = SimNetwork(executor(), fabric_, wires),
       .storage = {},
       .compute = SimCompute(executor(), clock_, compute, random_of(seed_, "compute " + name)),
@@ -76,7 +78,7 @@ Host SimWorld::host(const std::string& name) {
   Node& parts = node(name);
   return Host{
       .executor = executor(),
-      .clock = clock_,
+      .clock = parts.clock,
       .network = parts.network,
       .storage = parts.storage,
       .compute = parts.compute,

@@ -45,7 +45,9 @@ Heartbeat example_heartbeat() {
       .compute = 2s,
       .iterations = {10ms, 11ms},
       .lateness = {3us},
-      .overrun = {4us, 5us, 6us}};
+      .overrun = {4us, 5us, 6us},
+      .clock = ClockReading{.offset = -3s, .uncertainty = 40us},
+      .backward = BackwardStart{.iteration = Iteration(13), .at = PsTime{Duration{9s}}}};
 }
 
 Farewell example_farewell() {
@@ -87,7 +89,10 @@ std::vector<Message> example_messages() {
       example_farewell(),
       Announce{.round = head.id.round, .wait = 3ms},
       Turn{.round = head.id.round},
-      Received{.round = head.id.round}};
+      Received{.round = head.id.round},
+      Ping{.number = 6},
+      Pong{.number = 6, .heard = PsTime{Duration{8s}}, .answered = PsTime{8s + 3us}},
+      Rhythm{.iteration = Iteration(15), .start = PsTime{Duration{10s}}, .iteration_time = 12ms}};
 }
 
 std::vector<std::uint64_t> encode_example(std::uint64_t job, const Message& message) {

@@ -41,7 +41,8 @@ SimCluster::SimCluster(Config config, Dataset train, Options options)
       workers_(config_.cluster.workers) {
   world_.add_node("ps", options_.node);
   for (std::uint32_t rank = 0; rank < config_.cluster.workers; ++rank) {
-    world_.add_node(node_of(rank), options_.node);
+    const bool own = rank < options_.workers.size();
+    world_.add_node(node_of(rank), own ? options_.workers[rank] : options_.node);
   }
   const auto model = build_model(config_, train_, 1);
   const Iteration last = last_iteration(config_, batch_order(config_, train_));

@@ -220,8 +220,8 @@ INSTANTIATE_TEST_SUITE_P(
             .text = "[wire]\nchunk_bytes = 33554432\n",
             .message = "c.toml:8:15: wire.chunk_bytes: must be at most 16777216, is 33554432"},
         BadValue{
-            .text = "[slots]\nclock = \"shared\"\n",
-            .message = "c.toml:8:9: slots.clock: \"shared\" is not known; known: local"},
+            .text = "[slots]\nclock = \"common\"\n",
+            .message = "c.toml:8:9: slots.clock: \"common\" is not known; known: local, shared"},
         BadValue{
             .text = "[timeouts]\njoin_s = 0\n",
             .message = "c.toml:8:10: timeouts.join_s: must be above 0, is 0"},

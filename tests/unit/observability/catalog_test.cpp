@@ -30,6 +30,7 @@ struct FullCatalog {
     workers.connection_round_trip_seconds.at(0).set(1e-4);
     workers.connection_retransmissions_total.at(0).raise_to(1.0);
     workers.clock_offset_seconds.at(0).set(-0.5);
+    workers.clock_uncertainty_seconds.at(0).set(2e-5);
     workers.worker_up.at(0).set(1.0);
     workers.worker_straggling.at(0).set(0.0);
     workers.round_wait_seconds.at(0).observe(0.3);
@@ -67,6 +68,7 @@ TEST(Catalog, names_all_metrics_that_the_contract_asks_for) {
         "period_iterations",
         "plan_version",
         "clock_offset_seconds",
+        "clock_uncertainty_seconds",
         "worker_up",
         "worker_straggling",
         "refused_frames_total",
@@ -83,7 +85,11 @@ TEST(Catalog, a_lost_worker_is_down_and_leaves_no_stale_gauge) {
   EXPECT_NE(text.find("stagger_worker_up{rank=\"0\"} 0\n"), std::string::npos) << text;
   EXPECT_NE(text.find("stagger_iterations_total{rank=\"0\"} 3\n"), std::string::npos) << text;
   for (const std::string name :
-       {"loss", "connection_round_trip_seconds", "clock_offset_seconds", "worker_straggling"}) {
+       {"loss",
+        "connection_round_trip_seconds",
+        "clock_offset_seconds",
+        "clock_uncertainty_seconds",
+        "worker_straggling"}) {
     EXPECT_EQ(text.find("stagger_" + name + "{"), std::string::npos) << name;
   }
 }

@@ -52,6 +52,8 @@ void expect_equal(const Heartbeat& one, const Heartbeat& other) {
   EXPECT_EQ(one.iterations, other.iterations);
   EXPECT_EQ(one.lateness, other.lateness);
   EXPECT_EQ(one.overrun, other.overrun);
+  EXPECT_EQ(one.clock, other.clock);
+  EXPECT_EQ(one.backward, other.backward);
 }
 
 void expect_equal(const ChunkHead& one, const ChunkHead& other) {
@@ -119,6 +121,7 @@ TEST(Protocol, carries_every_strategy_rule_phase_and_admission) {
           plan.policy.phase = phase;
           plan.admission = admission;
           plan.slot_rule = SlotRule::measured;
+          plan.slot_clock = SlotClock::shared;
           plan.groups[0].slot.delay = 3us;
           EXPECT_EQ(round_trip(Begin{.plans = {plan}}).plans.front(), plan);
         }
@@ -188,6 +191,30 @@ TEST(Protocol, carries_what_a_push_asks_for_and_is_answered) {
   EXPECT_EQ(round_trip(Received{.round = round}).round, round);
 }
 
+TEST(Protocol, carries_what_clocks_say) {
+  EXPECT_EQ(round_trip(Ping{.number = 77}).number, 77U);
+  const Pong sent{.number = 77, .heard = PsTime{-5s}, .answered = PsTime{Duration::max()}};
+  const Pong pong = round_trip(sent);
+  EXPECT_EQ(pong.number, sent.number);
+  EXPECT_EQ(pong.heard, sent.heard);
+  EXPECT_EQ(pong.answered, sent.answered);
+  const Rhythm rhythm{
+      .iteration = Iteration(9), .start = PsTime{3s}, .iteration_time = rhythm_time_max};
+  EXPECT_EQ(round_trip(rhythm), rhythm);
+}
+
+TEST(Protocol, refuses_a_rhythm_whose_times_cannot_be) {
+  const Rhythm rhythm{.iteration = Iteration(9), .start = PsTime{3s}, .iteration_time = 1ms};
+  Rhythm bad = rhythm;
+  bad.start = PsTime{Duration::min()};
+  EXPECT_THAT(refusal(bad), HasSubstr("startNs of a rhythm is -9223372036854775808"));
+  for (const Duration time : {Duration{-1}, rhythm_time_max + 1ns}) {
+    bad = rhythm;
+    bad.iteration_time = time;
+    EXPECT_THAT(refusal(bad), HasSubstr("iterationNs of a rhythm is"));
+  }
+}
+
 TEST(Protocol, has_a_name_for_every_message) {
   std::vector<std::string> names;
   for (const Message& message : example_messages())
@@ -212,6 +239,9 @@ TEST(Protocol, has_a_name_for_every_message) {
           "announce",
           "turn",
           "received"}));
+          "ping",
+          "pong",
+          "rhythm"}));
 }
 
 TEST(Protocol, leaves_the_payload_where_it_is) {
@@ -299,6 +329,9 @@ TEST(Protocol, refuses_values_that_no_enumeration_has) {
   plan = example_plan();
   plan.slot_rule = SlotRule{2};
   EXPECT_THAT(refusal(Begin{.plans = {plan}}), HasSubstr("slotRule has no value 2"));
+  plan = example_plan();
+  plan.slot_clock = SlotClock{2};
+  EXPECT_THAT(refusal(Begin{.plans = {plan}}), HasSubstr("slotClock has no value 2"));
 }
 
 TEST(Protocol, refuses_groups_that_are_never_due_and_slots_that_cannot_be) {
