@@ -17,10 +17,32 @@ Json period_changes(const Server& server) {
   Json changes = Json::array();
   const auto plans = server.plans().plans();
   for (std::size_t i = 1; i < plans.size(); ++i) {
+    if (plans[i].policy.period == plans[i - 1].policy.period) continue;
     changes.push_back(
         {{"iteration", plans[i].first_iteration.value()}, {"period", plans[i].policy.period}});
   }
   return changes;
+}
+
+/// From when on plans had other slots under the same T.
+Json slot_changes(const Server& server) {
+  Json changes = Json::array();
+  const auto plans = server.plans().plans();
+  for (std::size_t i = 1; i < plans.size(); ++i) {
+    if (plans[i].policy.period != plans[i - 1].policy.period) continue;
+    changes.push_back(plans[i].first_iteration.value());
+  }
+  return changes;
+}
+
+/// What plans at the start went by; null where the link was not known, nor needed.
+Json link_value(const Server& server) {
+  const auto& link = server.link();
+  if (!link) return nullptr;
+  return {
+      {"rate_bits_per_second", std::round(rate_bits_per_second(link->cost))},
+      {"start_us", to_microseconds(link->cost.start)},
+      {"measured", link->measured}};
 }
 
 /// Why T is what it is; null where the config says it.
@@ -134,6 +156,8 @@ std::string report_json(const RunFacts& facts) {
         {"p50", totals.lateness.quantile(0.5) * 1e6},
         {"p99", totals.lateness.quantile(0.99) * 1e6}}},
       {"period_changes", period_changes(server)},
+      {"slot_changes", slot_changes(server)},
+      {"link", link_value(server)},
       {"parameters_sha256", facts.parameters_sha256}};
   return report.dump(2) + "\n";
 }
@@ -282,7 +306,8 @@ std::string period_json(const Server& server) {
   const Json value{
       {"period", plan.policy.period},
       {"iteration", plan.first_iteration.value()},
-      {"plan_version", plan.version.value()}};
+      {"plan_version", plan.version.value()},
+      {"auto", server.period_follows()}};
   return value.dump() + "\n";
 }
 

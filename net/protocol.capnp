@@ -26,6 +26,7 @@ struct Message {
     farewell @13 :Farewell;
     announce @14 :Announce;
     turn @15 :Round;
+    probe @16 :Probe;
   }
 }
 
@@ -153,6 +154,14 @@ struct Commit {
   agreement @0 :UInt64;
   plan @1 :Plan;  # null: unchanged
   lastIteration @2 :UInt64;  # 0: unchanged
+}
+
+# Before the first plan. PS -> worker, without a payload: send so many bytes back. Worker -> PS: they
+# are here, as the payload; what they are is of no meaning.
+struct Probe {
+  number @0 :UInt32;  # of the question, and of its answer
+  bytes @1 :UInt64;
+  payload @2 :Data;
 }
 
 # Worker -> PS, last message.

@@ -137,6 +137,7 @@ class Client {
   void handle(const Message& message);
   void take_turn(RoundId round);
   void resend(ChunkId id);
+  void answer_probe(const Probe& probe);
   Outbox::Item chunk_item(const Exchange& exchange, std::uint32_t chunk) const;
   std::size_t chunk_count(std::size_t floats) const;
   std::span<float> chunk_of(std::span<float> values, std::uint32_t chunk) const;

@@ -190,12 +190,19 @@ void write(wire::Message::Builder out, const Turn& in) {
   write(out.initTurn(), in.round);
 }
 
+void write(wire::Message::Builder out, const Probe& in) {
+  auto probe = out.initProbe();
+  probe.setNumber(in.number);
+  probe.setBytes(in.bytes);
+}
+
 /// Makes the values the message's second segment: no copy.
-void attach(wire::Chunk::Builder chunk, std::span<const float> values) {
+template <class Carrier>
+void attach(Carrier carrier, std::span<const float> values) {
   const auto* bytes = reinterpret_cast<const capnp::byte*>(values.data());
   const capnp::Data::Reader data(bytes, values.size_bytes());
-  auto orphanage = capnp::Orphanage::getForMessageContaining(chunk);
-  chunk.adoptPayload(orphanage.referenceExternalData(data));
+  auto orphanage = capnp::Orphanage::getForMessageContaining(carrier);
+  carrier.adoptPayload(orphanage.referenceExternalData(data));
 }
 
 }  // namespace
@@ -220,7 +227,8 @@ std::string_view name_of(const Message& message) {
       "commit",
       "farewell",
       "announce",
-      "turn"};
+      "turn",
+      "probe"};
   return names.at(message.index());
 }
 
@@ -239,6 +247,7 @@ std::vector<std::uint64_t> encode_message(
   std::visit([&root](const auto& typed) { write(root, typed); }, message);
   if (std::holds_alternative<Push>(message)) attach(root.getPush(), payload);
   if (std::holds_alternative<CenterReply>(message)) attach(root.getCenter(), payload);
+  if (std::holds_alternative<Probe>(message) && !payload.empty()) attach(root.getProbe(), payload);
 
   const auto segments = builder.getSegmentsForOutput();
   CHECK_LE(segments.size(), payload.empty() ? 1U : 2U);

@@ -21,7 +21,7 @@
 /// (bad_message).
 namespace stagger {
 
-constexpr std::uint16_t protocol_version = 2;
+constexpr std::uint16_t protocol_version = 3;
 constexpr std::uint8_t codec_float32 = 0;
 
 /// FNV-1a of the job id.
@@ -135,6 +135,12 @@ struct Turn {
   RoundId round;
 };
 
+/// The PS's question for so many bytes; with them as its payload, the worker's answer.
+struct Probe {
+  std::uint32_t number = 0;
+  std::uint64_t bytes = 0;
+};
+
 using Message = std::variant<
     Hello,
     Welcome,
@@ -150,12 +156,13 @@ using Message = std::variant<
     Commit,
     Farewell,
     Announce,
-    Turn>;
+    Turn,
+    Probe>;
 
 /// A message's name, for logs.
 std::string_view name_of(const Message& message);
 
-/// Segment 0 of a frame. REQUIRES for Push and CenterReply: `payload` is what the frame carries as
+/// Segment 0 of a frame. REQUIRES for Push, CenterReply and a Probe's answer: `payload` is what the frame carries as
 /// segment 1 (8-byte aligned, readable up to the next multiple of 8).
 std::vector<std::uint64_t> encode_message(
     std::uint64_t job, const Message& message, std::span<const float> payload = {});

@@ -82,7 +82,8 @@ std::vector<Message> example_messages() {
       Commit{.agreement = 1, .plan = {example_plan()}, .last_iteration = Iteration(90)},
       example_farewell(),
       Announce{.round = head.id.round, .wait = 3ms},
-      Turn{.round = head.id.round}};
+      Turn{.round = head.id.round},
+      Probe{.number = 7, .bytes = sizeof(float) * example_payload_floats}};
 }
 
 std::vector<std::uint64_t> encode_example(std::uint64_t job, const Message& message) {
