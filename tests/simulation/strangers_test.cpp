@@ -136,7 +136,7 @@ TEST_F(Strangers, are_refused_unless_they_begin_with_hello) {
 TEST_F(Strangers, that_differ_are_told_both_sides_and_the_first_difference) {
   EXPECT_THAT(
       refusal_of_hello([](Hello& hello) { hello.protocol = 9; }),
-      HasSubstr("protocol version 9, the PS speaks 2"));
+      HasSubstr("protocol version 9, the PS speaks 3"));
   EXPECT_THAT(
       refusal_of_hello([](Hello& hello) { hello.world = 4; }),
       HasSubstr("cluster.workers is 4 at the worker and 3 at the PS"));
@@ -258,6 +258,12 @@ INSTANTIATE_TEST_SUITE_P(
             .payload_floats = 0,
             .reason = RefusalReason::bad_message,
             .words = "a worker does not send welcome"},
+        Misdeed{
+            .name = "probe_unasked",
+            .message = Probe{.number = 1, .bytes = 64},
+            .payload_floats = 16,
+            .reason = RefusalReason::bad_message,
+            .words = "not asked for"},
         Misdeed{
             .name = "begin_again",
             .message = example_hello(),
