@@ -15,8 +15,8 @@ class ComputeWatch {
   /// What the profile says that one iteration of each worker takes.
   explicit ComputeWatch(std::map<WorkerId, Duration> profiled) : profiled_(std::move(profiled)) {}
 
-  /// So much compute since the worker's start, and so far has it come. A worker that starts anew, or
-  /// says what cannot be, begins a new interval.
+  /// So much compute since the worker's start, and so far has it come. A worker that starts anew,
+  /// or says what cannot be, begins a new interval.
   void heard(WorkerId worker, Iteration finished, Duration compute);
 
   /// Whether each of them has finished an iteration since take().

@@ -12,7 +12,8 @@ namespace stagger {
 ///
 /// What disturbs a sending makes it longer, hardly ever shorter: of each size the least time
 /// counts. Through these goes the line a + b*bytes, a and b not negative, with the least sum of
-/// squared relative errors: a small size tells a, a large one b, and neither is drowned by the other.
+/// squared relative errors: a small size tells a, a large one b, and neither is drowned by the
+/// other.
 class LinkFit {
  public:
   /// Ignored: no bytes, no time, more than an hour, more than 10^13 bit/s.

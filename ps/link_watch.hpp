@@ -10,15 +10,16 @@
 
 namespace stagger {
 
-/// What bytes take on the PS's link while a run goes on, from pushes that had it for themselves. Pure.
+/// What bytes take on the PS's link while a run goes on, from pushes that had it for themselves.
+/// Pure.
 ///
 /// A chunk counts that came while no other push was under way, by the time since the chunk before
-/// it, or since its push began to be read. A push that waited to be read does not count: it was sent
-/// meanwhile. The start of a push is not seen from here.
+/// it, or since its push began to be read. A push that waited to be read does not count: it was
+/// sent meanwhile. The start of a push is not seen from here.
 ///
 /// Errors go both ways here (a chunk may have come while the one before was summed): of each
-/// worker's last chunks the median counts. Of the workers the slowest: what is planned must hold for
-/// it too.
+/// worker's last chunks the median counts. Of the workers the slowest: what is planned must hold
+/// for it too.
 class LinkWatch {
  public:
   struct Options {

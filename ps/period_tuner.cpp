@@ -17,11 +17,7 @@ std::optional<Prediction> prediction_with(
   const auto verdict = resolve(request);
   if (verdict.has_error()) return std::nullopt;
   const Plan plan = replan(
-      situation.plan,
-      situation.layers,
-      verdict->policy,
-      situation.plan.admission,
-      situation.slots);
+      situation.plan, situation.layers, verdict->policy, situation.plan.admission, situation.slots);
   return predict(plan, situation.layers, situation.link);
 }
 

@@ -19,8 +19,8 @@ namespace stagger {
 ///
 /// and when that was so, in the same direction, in `evaluations` evaluations in a row. What is
 /// proposed is chosen for a link that costs `margin` times as much. The three bounds lie so that
-/// measurements within 5 % of a constant load make one change at most: after it the proposed T hides
-/// at 0.95 * margin > 1.05, and no smaller one at 0.95 * spare > 1.05 * margin.
+/// measurements within 5 % of a constant load make one change at most: after it the proposed T
+/// hides at 0.95 * margin > 1.05, and no smaller one at 0.95 * spare > 1.05 * margin.
 class PeriodTuner {
  public:
   struct Options {

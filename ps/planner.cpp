@@ -187,7 +187,7 @@ std::vector<LayerProfile> latest_profile(std::span<const std::vector<LayerProfil
 
 std::vector<LayerProfile> scaled_times(std::vector<LayerProfile> layers, double factor) {
   constexpr Duration longest = std::chrono::hours(1);
-  const auto scaled = [factor](Duration time) {
+  const auto scaled = [factor, longest](Duration time) {
     return std::min(saturated(static_cast<double>(time.count()) * factor), longest);
   };
   for (LayerProfile& layer : layers) {

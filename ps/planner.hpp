@@ -48,8 +48,8 @@ Plan replan(
 /// REQUIRES equal layer counts and at least one profile.
 std::vector<LayerProfile> merge_profiles(std::span<const std::vector<LayerProfile>> profiles);
 
-/// The same for slots that must fit every worker: backward times under which each layer is done when
-/// the last of the workers is done with it; forward times as above. REQUIRES the same.
+/// The same for slots that must fit every worker: backward times under which each layer is done
+/// when the last of the workers is done with it; forward times as above. REQUIRES the same.
 std::vector<LayerProfile> latest_profile(std::span<const std::vector<LayerProfile>> profiles);
 
 /// The layers with all times multiplied by `factor`, none longer than an hour. REQUIRES factor > 0.

@@ -162,8 +162,8 @@ using Message = std::variant<
 /// A message's name, for logs.
 std::string_view name_of(const Message& message);
 
-/// Segment 0 of a frame. REQUIRES for Push, CenterReply and a Probe's answer: `payload` is what the frame carries as
-/// segment 1 (8-byte aligned, readable up to the next multiple of 8).
+/// Segment 0 of a frame. REQUIRES for Push, CenterReply and a Probe's answer: `payload` is what the
+/// frame carries as segment 1 (8-byte aligned, readable up to the next multiple of 8).
 std::vector<std::uint64_t> encode_message(
     std::uint64_t job, const Message& message, std::span<const float> payload = {});
 

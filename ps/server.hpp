@@ -50,8 +50,8 @@ struct ServerOptions {
   std::string settings;  ///< the lines of the config that change results
   PolicyRequest policy;  ///< what the user asked for; its `workers` is the world size
   GroupingOptions grouping;
-  /// T is not the policy's, but what hides communication on the link: chosen at the start, and again
-  /// when what is measured drifts. Strategy bsp: 1.
+  /// T is not the policy's, but what hides communication on the link: chosen at the start, and
+  /// again when what is measured drifts. Strategy bsp: 1.
   bool period_auto = false;
   std::optional<LinkCost> link = std::nullopt;  ///< given; none: measured at the start, if wanted
   bool link_wanted = false;  ///< by the planner, by period_auto or by slot rule `measured`
@@ -134,8 +134,8 @@ class Server {
   /// From the first worker to the last. REQUIRES listen().
   Task<void> run();
 
-  /// A new period from an iteration that all workers agree on; that iteration, or why not. From then
-  /// on it is the caller's: period_auto is over.
+  /// A new period from an iteration that all workers agree on; that iteration, or why not. From
+  /// then on it is the caller's: period_auto is over.
   Task<Result<Iteration>> change_period(std::uint32_t period, std::string requester);
 
   /// All workers end after an iteration they agree on, with the final round and a farewell.

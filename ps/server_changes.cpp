@@ -135,8 +135,7 @@ Result<Iteration> Server::apply(Change& change, Iteration agreed) {
 Result<Plan> Server::next_plan(const Change& change, Iteration agreed) const {
   PolicyRequest request = options_.policy;
   const Plan& current = plans_.latest();
-  request.period =
-      change.kind == Change::Kind::slots ? current.policy.period : change.period;
+  request.period = change.kind == Change::Kind::slots ? current.policy.period : change.period;
   const auto verdict = resolve(request);
   if (!verdict) return verdict.error();
   Plan plan = replan(current, options_.layers, verdict->policy, current.admission, options_.slots);

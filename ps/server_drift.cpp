@@ -90,8 +90,8 @@ Task<void> Server::follow_drift() {
   plan_by(link, compute);
   const auto outcome = co_await submit(change);
   if (!outcome) co_return;
-  drift.next = Iteration(
-      outcome->value() + iterations_apart(period, plans_.latest().policy.period));
+  drift.next =
+      Iteration(outcome->value() + iterations_apart(period, plans_.latest().policy.period));
 }
 
 std::shared_ptr<Server::Change> Server::due_change(const LinkCost& link, double compute) {
@@ -108,13 +108,12 @@ std::shared_ptr<Server::Change> Server::due_change(const LinkCost& link, double 
                                                   .link = link})
                                            : std::nullopt;
   const bool slots_due =
-      drift.follows_slots &&
-      drift.gate.evaluated(
-          link.seconds_per_byte / drift.planned.link.seconds_per_byte,
-          compute / drift.planned.compute);
+      drift.follows_slots && drift.gate.evaluated(
+                                 link.seconds_per_byte / drift.planned.link.seconds_per_byte,
+                                 compute / drift.planned.compute);
   if (!choice && !slots_due) return nullptr;
-  auto change = std::make_shared<Change>(
-      host_.executor, choice ? Change::Kind::period : Change::Kind::slots);
+  auto change =
+      std::make_shared<Change>(host_.executor, choice ? Change::Kind::period : Change::Kind::slots);
   change->period = choice ? choice->period : 0;
   change->requester = "auto";
   host_.log.info(

@@ -31,11 +31,11 @@ struct Server::Drift {
   ComputeWatch compute;
   PeriodTuner tuner;
   DriftGate gate;
-  Event moved;                       ///< a heartbeat has come: watch_drift() looks again
-  Iteration next;                    ///< not evaluated before some worker has come so far
-  bool follows_period = false;       ///< T is chosen by what is measured …
-  bool follows_slots = false;        ///< … and so are the slots
-  std::vector<LayerProfile> layers;  ///< the profile …
+  Event moved;                            ///< a heartbeat has come: watch_drift() looks again
+  Iteration next;                         ///< not evaluated before some worker has come so far
+  bool follows_period = false;            ///< T is chosen by what is measured …
+  bool follows_slots = false;             ///< … and so are the slots
+  std::vector<LayerProfile> layers;       ///< the profile …
   std::vector<LayerProfile> slot_layers;  ///< … and that for slots
   Measured planned;                       ///< what the plan in force was made for
 };

@@ -47,8 +47,8 @@ class Session {
   /// Offer the held chunk again, or read the push that waits.
   void retry() { retry_.set(); }
 
-  /// Asks the worker for so many bytes; the server hears when they have come. An earlier question is
-  /// still answered. REQUIRES a multiple of 8.
+  /// Asks the worker for so many bytes; the server hears when they have come. An earlier question
+  /// is still answered. REQUIRES a multiple of 8.
   void ask_probe(const Probe& probe);
 
   /// What is queued is still sent (within the stall limit); then the connection closes.

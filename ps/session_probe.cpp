@@ -16,9 +16,8 @@ void Session::ask_probe(const Probe& probe) {
 
 /// What the bytes are is of no meaning; how many they are is what was asked for.
 Task<std::optional<std::string>> Session::receive_probe(FrameHead frame, Probe probe) {
-  const bool asked =
-      !probes_.empty() && probes_.front().number == probe.number &&
-      probes_.front().bytes == probe.bytes && frame.payload_bytes == probe.bytes;
+  const bool asked = !probes_.empty() && probes_.front().number == probe.number &&
+                     probes_.front().bytes == probe.bytes && frame.payload_bytes == probe.bytes;
   if (!asked) {
     co_return refuse(
         RefusalReason::bad_message,

@@ -14,9 +14,7 @@ constexpr std::uint64_t sizes[]{4096, 16384, 65536, 262144, 1048576};
 /// A link from 100 kbit/s to 100 Gbit/s, with a start from nothing to 10 ms.
 LinkCost pick_link() {
   const double rate = std::pow(10.0, 5.0 + 1e-3 * *rc::gen::inRange(0, 6001));
-  return {
-      .start = *rc::gen::inRange(0, 10'000) * 1us,
-      .seconds_per_byte = 8.0 / rate};
+  return {.start = *rc::gen::inRange(0, 10'000) * 1us, .seconds_per_byte = 8.0 / rate};
 }
 
 /// Of each size one sample is late by at most 2 %, the others by anything.
@@ -33,7 +31,8 @@ RC_GTEST_PROP(LinkFitProperty, recovers_a_link_whose_samples_are_late, ()) {
   const auto cost = fit.cost();
   RC_ASSERT(cost.has_value());
   for (const std::uint64_t bytes : sizes) {
-    // The true line's squared relative errors sum to 5 * 0.02^2 at most, the best line's to no more.
+    // The true line's squared relative errors sum to 5 * 0.02^2 at most, the best line's to no
+    // more.
     const double ratio = cost->need_ns(bytes) / link.need_ns(bytes);
     RC_ASSERT(ratio > 0.94);
     RC_ASSERT(ratio < 1.08);

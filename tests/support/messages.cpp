@@ -88,9 +88,9 @@ std::vector<Message> example_messages() {
 
 std::vector<std::uint64_t> encode_example(std::uint64_t job, const Message& message) {
   const AlignedFloats payload(example_payload_floats);
-  const bool chunk =
-      std::holds_alternative<Push>(message) || std::holds_alternative<CenterReply>(message) ||
-      std::holds_alternative<Probe>(message);
+  const bool chunk = std::holds_alternative<Push>(message) ||
+                     std::holds_alternative<CenterReply>(message) ||
+                     std::holds_alternative<Probe>(message);
   return encode_message(job, message, chunk ? payload.span() : std::span<const float>());
 }
 

@@ -16,8 +16,7 @@ struct Asked {
 Asked answer_all(LinkProbe& probe, double bits_per_second) {
   Asked asked;
   while (const auto bytes = probe.next()) {
-    const Duration time =
-        400us + from_seconds(static_cast<double>(*bytes) * 8.0 / bits_per_second);
+    const Duration time = 400us + from_seconds(static_cast<double>(*bytes) * 8.0 / bits_per_second);
     asked.sizes.push_back(*bytes);
     asked.spent += time;
     probe.answered(time);
