@@ -156,8 +156,8 @@ struct Commit {
   lastIteration @2 :UInt64;  # 0: unchanged
 }
 
-# Before the first plan. PS -> worker, without a payload: send so many bytes back. Worker -> PS: they
-# are here, as the payload; what they are is of no meaning.
+# Before the first plan. PS -> worker, without a payload: send so many bytes back. Worker -> PS, as
+# the payload: here they are. What they are is of no meaning.
 struct Probe {
   number @0 :UInt32;  # of the question, and of its answer
   bytes @1 :UInt64;

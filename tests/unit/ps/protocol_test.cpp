@@ -183,17 +183,6 @@ TEST(Protocol, carries_announcements_and_turns) {
   EXPECT_EQ(round_trip(Turn{.round = round}).round, round);
 }
 
-TEST(Protocol, carries_probes_with_and_without_their_payload) {
-  const Probe question = round_trip(Probe{.number = 3, .bytes = 64});
-  EXPECT_EQ(question.number, 3U);
-  EXPECT_EQ(question.bytes, 64U);
-  const AlignedFloats values(16);
-  const auto words = encode_message(job, question, values.span());
-  const FrameHead answer{.words = words, .payload_bytes = 64};
-  EXPECT_TRUE(check_payload(answer, values.span()).has_value());
-  EXPECT_FALSE(check_payload(answer, values.span().first(15)).has_value());
-}
-
 TEST(Protocol, has_a_name_for_every_message) {
   std::vector<std::string> names;
   for (const Message& message : example_messages())
