@@ -48,7 +48,7 @@ TEST(LinkFit, ignores_what_no_link_can_have_taken) {
   fit.add(4096, 0ns);
   fit.add(4096, -5ms);
   fit.add(1'000'000, 1ns);
-  fit.add(4096, 25h);
+  fit.add(4096, 90000s);
   EXPECT_FALSE(fit.cost());
   fit.add(4096, 1ms);
   fit.add(4096, 1ns);
