@@ -1,6 +1,7 @@
 #include <fmt/format.h>
 
 #include "engine/commands.hpp"
+#include "engine/config_conflicts.hpp"
 #include "engine/job.hpp"
 #include "engine/measured_profile.hpp"
 #include "engine/planned_config.hpp"
@@ -29,10 +30,23 @@ Config config_of(const PlanCommand& command) {
   return load_config(command.common.config_path, overrides);
 }
 
+/// A run measures a link that nobody has described; here there is none to measure.
+void require_link(const Config& config, std::string_view path) {
+  const auto need = find_link_need(config);
+  if (!need || config.link.rate_bits_per_second) return;
+  throw ConfigError(fmt::format(
+      "{}: {} goes by what the link costs, which a run measures and a plan cannot: give "
+      "--bandwidth 1gbit --latency 50us, or link.rate_bits_per_second and link.start_us in the "
+      "config",
+      path,
+      *need));
+}
+
 }  // namespace
 
 ExitCode show_plan(const PlanCommand& command) {
   const Config config = config_of(command);
+  require_link(config, command.common.config_path);
   Role role("plan", config.job.seed);
   const auto layers = command.profile_path
                           ? load_profile(role.host().storage, *command.profile_path)

@@ -104,8 +104,8 @@ struct SlotsConfig {  // [slots]
 };
 
 struct LinkConfig {                            // [link]: the PS's, one direction
-  std::optional<double> rate_bits_per_second;  ///< "auto": not known
-  double start_us = 50.0;                      ///< before a push's first byte
+  std::optional<double> rate_bits_per_second;  ///< "auto": measured at the start, if needed
+  double start_us = 50.0;  ///< before a push's first byte; measured with the rate
   bool operator==(const LinkConfig&) const = default;
 };
 

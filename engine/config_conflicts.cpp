@@ -10,26 +10,6 @@
 namespace stagger {
 namespace {
 
-/// What asks for the link's cost while it is not known.
-std::optional<std::string> find_link_conflict(const Config& config) {
-  if (config.link.rate_bits_per_second) return std::nullopt;
-  const auto needs = [](std::string_view key, std::string_view value) {
-    return fmt::format(
-        "{}: \"{}\" goes by what the link costs, and link.rate_bits_per_second is \"auto\", not "
-        "known: give the rate of the PS's link, for example 1e9",
-        key,
-        value);
-  };
-  if (needs_link(config.groups.planner)) {
-    return needs("groups.planner", to_string(config.groups.planner));
-  }
-  if (!config.sync.period && config.sync.strategy != Strategy::bsp) {
-    return needs("sync.period", "auto");
-  }
-  if (config.slots.rule == SlotRule::measured) return needs("slots.rule", "measured");
-  return std::nullopt;
-}
-
 /// What a replayed run cannot do without.
 std::optional<std::string> find_replay_conflict(const Config& config) {
   if (config.backend.kind != BackendKind::replay) return std::nullopt;
@@ -70,8 +50,18 @@ std::optional<std::string> find_config_conflict(const Config& config) {
         config.wire.early_bytes_max,
         config.wire.chunk_bytes);
   }
-  if (auto conflict = find_replay_conflict(config)) return conflict;
-  return find_link_conflict(config);
+  return find_replay_conflict(config);
+}
+
+std::optional<std::string> find_link_need(const Config& config) {
+  if (needs_link(config.groups.planner)) {
+    return fmt::format("groups.planner: \"{}\"", to_string(config.groups.planner));
+  }
+  if (!config.sync.period && config.sync.strategy != Strategy::bsp) {
+    return "sync.period: \"auto\"";
+  }
+  if (config.slots.rule == SlotRule::measured) return "slots.rule: \"measured\"";
+  return std::nullopt;
 }
 
 }  // namespace stagger

@@ -95,9 +95,11 @@ Task<HttpResponse> Control::handle(HttpRequest request) {
 Task<HttpResponse> Control::put_period(HttpRequest request) {
   const auto period = parse_period(request.body);
   if (!period) co_return problem(400, period.error().detail);
+  const bool followed = server_.period_follows();
   const auto iteration = co_await server_.change_period(*period, request.peer);
   if (!iteration) co_return problem(409, iteration.error().detail);
-  const nlohmann::json body{{"period", *period}, {"iteration", iteration->value()}};
+  nlohmann::json body{{"period", *period}, {"iteration", iteration->value()}};
+  if (followed) body["auto"] = "off for the rest of the run";
   co_return json(body.dump() + "\n");
 }
 

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "engine/config_conflicts.hpp"
+
 namespace stagger {
 
 namespace {
@@ -120,7 +122,10 @@ ServerOptions server_options(
   options.settings = result_settings(config);
   options.policy = policy_request(config);
   options.grouping = grouping_options(config);
-  if (!config.sync.period) options.period_link = link_cost(config);
+  options.period_auto = !config.sync.period;
+  options.link = link_cost(config);
+  options.link_wanted = find_link_need(config).has_value();
+  options.slot_guard = config.slots.guard;
   options.admission = config.slots.admission;
   options.slots = slot_options(config);
   options.turns = {

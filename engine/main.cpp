@@ -26,6 +26,8 @@ ExitCode code_of(ServerFailure::Kind kind) {
       return ExitCode::workers_lost;
     case ServerFailure::Kind::listen_failed:
       return ExitCode::address_in_use;
+    case ServerFailure::Kind::link_unknown:
+      return ExitCode::failure;
   }
   return ExitCode::failure;
 }

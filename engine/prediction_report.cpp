@@ -12,9 +12,8 @@ using Json = nlohmann::ordered_json;
 
 /// Null where a link takes no time at all: JSON has no infinity.
 Json rate_value(const LinkCost& link) {
-  constexpr double bits_per_byte = 8.0;
   if (!(link.seconds_per_byte > 0)) return nullptr;
-  return std::round(bits_per_byte / link.seconds_per_byte);
+  return std::round(rate_bits_per_second(link));
 }
 
 Json round_value(const RoundPrediction& round, const SlotWindow& slot, std::size_t index) {

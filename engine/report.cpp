@@ -17,10 +17,32 @@ Json period_changes(const Server& server) {
   Json changes = Json::array();
   const auto plans = server.plans().plans();
   for (std::size_t i = 1; i < plans.size(); ++i) {
+    if (plans[i].policy.period == plans[i - 1].policy.period) continue;
     changes.push_back(
         {{"iteration", plans[i].first_iteration.value()}, {"period", plans[i].policy.period}});
   }
   return changes;
+}
+
+/// From when on plans had other slots under the same T.
+Json slot_changes(const Server& server) {
+  Json changes = Json::array();
+  const auto plans = server.plans().plans();
+  for (std::size_t i = 1; i < plans.size(); ++i) {
+    if (plans[i].policy.period != plans[i - 1].policy.period) continue;
+    changes.push_back(plans[i].first_iteration.value());
+  }
+  return changes;
+}
+
+/// What plans at the start went by; null where the link was not known, nor needed.
+Json link_value(const Server& server) {
+  const auto& link = server.link();
+  if (!link) return nullptr;
+  return {
+      {"rate_bits_per_second", std::round(rate_bits_per_second(link->cost))},
+      {"start_us", to_microseconds(link->cost.start)},
+      {"measured", link->measured}};
 }
 
 /// Why T is what it is; null where the config says it.
@@ -150,6 +172,8 @@ std::string report_json(const RunFacts& facts) {
       {"iteration_us", iteration_value(totals)},
       {"clock_uncertainty_us", to_microseconds(totals.clock_uncertainty)},
       {"period_changes", period_changes(server)},
+      {"slot_changes", slot_changes(server)},
+      {"link", link_value(server)},
       {"parameters_sha256", facts.parameters_sha256}};
   return report.dump(2) + "\n";
 }
@@ -307,7 +331,8 @@ std::string period_json(const Server& server) {
   const Json value{
       {"period", plan.policy.period},
       {"iteration", plan.first_iteration.value()},
-      {"plan_version", plan.version.value()}};
+      {"plan_version", plan.version.value()},
+      {"auto", server.period_follows()}};
   return value.dump() + "\n";
 }
 

@@ -38,7 +38,8 @@ std::string plan_text(
 /// GET /v1/status.
 std::string status_json(const Server& server, TimePoint now);
 
-/// {"period": 4}, and beside it from which iteration.
+/// {"period": 4}, and beside it from which iteration, and whether it still follows what is
+/// measured.
 std::string period_json(const Server& server);
 
 }  // namespace stagger

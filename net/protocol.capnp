@@ -30,6 +30,7 @@ struct Message {
     ping @17 :Ping;
     pong @18 :Pong;
     rhythm @19 :Rhythm;
+    probe @20 :Probe;
   }
 }
 
@@ -193,6 +194,14 @@ struct Commit {
   agreement @0 :UInt64;
   plan @1 :Plan;  # null: unchanged
   lastIteration @2 :UInt64;  # 0: unchanged
+}
+
+# Before the first plan. PS -> worker, without a payload: send so many bytes back. Worker -> PS, as
+# the payload: here they are. What they are is of no meaning.
+struct Probe {
+  number @0 :UInt32;  # of the question, and of its answer
+  bytes @1 :UInt64;
+  payload @2 :Data;
 }
 
 # Worker -> PS, last message.

@@ -148,6 +148,11 @@ ServerMetrics::ServerMetrics(Registry& registry)
           {"period_iterations",
            "Iterations between two exchanges of a group in the plan in force."})),
       plan_version(registry.gauge({"plan_version", "Version of the plan in force."})),
+      link_rate_bits_per_second(registry.gauge(
+          {"link_rate_bits_per_second",
+           "Rate of the parameter server's link that plans go by; 0 while it is not known."})),
+      link_start_seconds(registry.gauge(
+          {"link_start_seconds", "What plans take a push to cost before its first byte."})),
       refused_frames_total(registry.counters(
           {"refused_frames_total", "Frames that were refused, by reason."}, "reason")) {
   for (std::uint8_t code = 0; code <= static_cast<std::uint8_t>(RefusalReason::overloaded);

@@ -72,6 +72,8 @@ struct ServerMetrics {
   Gauge slot_utilization_ratio;
   Gauge period_iterations;
   Gauge plan_version;
+  Gauge link_rate_bits_per_second;
+  Gauge link_start_seconds;
   Family<Counter> refused_frames_total;
 
   void refused(RefusalReason reason) { refused_frames_total.at(to_string(reason)).add(); }

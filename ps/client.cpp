@@ -7,6 +7,7 @@
 
 #include "kernels/rng.hpp"
 #include "observability/check.hpp"
+#include "tensor/arena.hpp"
 
 namespace stagger {
 
@@ -201,6 +202,8 @@ void Client::handle(const Message& message) {
     hear_time(*pong);
   } else if (const auto* rhythm = std::get_if<Rhythm>(&message)) {
     rhythms_.heard(*rhythm);
+  } else if (const auto* probe = std::get_if<Probe>(&message)) {
+    answer_probe(*probe);
   } else if (const auto* prepare = std::get_if<Prepare>(&message)) {
     const Iteration hold = events_->hold_iteration();
     events_->prepared(*prepare, hold);
@@ -314,6 +317,22 @@ void Client::resend(ChunkId id) {
   if (group.done.is_set() || group.exchange.round != id.round) return;
   if (id.chunk >= chunk_count(group.exchange.pushed.size())) return;
   outbox_->post_urgent(chunk_item(group.exchange, id.chunk));
+}
+
+/// The PS measures the link with what comes back.
+void Client::answer_probe(const Probe& probe) {
+  if (probe.bytes == 0 || probe.bytes % 8 != 0 || probe.bytes > options_.chunk_bytes) {
+    fail(
+        ClientFailure::Kind::refused,
+        fmt::format(
+            "asked for a probe of {} bytes: not a multiple of 8 from 8 to wire.chunk_bytes = {}",
+            probe.bytes,
+            options_.chunk_bytes));
+  }
+  const auto payload = std::make_shared<AlignedFloats>(probe.bytes / sizeof(float));
+  const std::span<const float> values = std::as_const(*payload).span();
+  outbox_->post_urgent(
+      {.head = encode_message(job_, probe, values), .payload = values, .keep = payload});
 }
 
 Task<void> Client::receive_center(FrameHead frame, ChunkHead head) {

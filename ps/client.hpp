@@ -16,8 +16,8 @@
 #include "ps/outbox.hpp"
 #include "ps/protocol.hpp"
 #include "ps/push_times.hpp"
-#include "ps/timeline.hpp"
 #include "ps/rhythm.hpp"
+#include "ps/timeline.hpp"
 #include "ps/timeouts.hpp"
 
 namespace stagger {
@@ -163,6 +163,7 @@ class Client {
   void take_turn(RoundId round);
   void push_received(RoundId round);
   void resend(ChunkId id);
+  void answer_probe(const Probe& probe);
   Outbox::Item chunk_item(const Exchange& exchange, std::uint32_t chunk) const;
   std::size_t chunk_count(std::size_t floats) const;
   std::span<float> chunk_of(std::span<float> values, std::uint32_t chunk) const;

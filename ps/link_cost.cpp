@@ -9,13 +9,23 @@
 
 namespace stagger {
 
+namespace {
+
+constexpr double bits_per_byte = 8.0;
+
+}  // namespace
+
 double LinkCost::need_ns(std::uint64_t bytes) const {
   return static_cast<double>(start.count()) +
          std::round(static_cast<double>(bytes) * seconds_per_byte * 1e9);
 }
 
+double rate_bits_per_second(const LinkCost& link) {
+  CHECK(link.seconds_per_byte > 0, "a link without a rate");
+  return bits_per_byte / link.seconds_per_byte;
+}
+
 Result<LinkCost> make_link_cost(double rate_bits_per_second, Duration start) {
-  constexpr double bits_per_byte = 8.0;
   if (!std::isfinite(rate_bits_per_second) || !(rate_bits_per_second > 0)) {
     return Error{
         .code = Errc::refused,

@@ -21,6 +21,9 @@ struct LinkCost {
 /// Fails with refused unless the rate is a finite number above 0 and the start is not negative.
 Result<LinkCost> make_link_cost(double rate_bits_per_second, Duration start);
 
+/// The inverse of make_link_cost. REQUIRES a cost per byte above 0.
+double rate_bits_per_second(const LinkCost& link);
+
 /// One PS link on which `workers` send one after another: K*a and K*b. REQUIRES workers >= 1.
 LinkCost shared_by(const LinkCost& link, std::uint32_t workers);
 

@@ -1,6 +1,7 @@
 #include "ps/period_choice.hpp"
 
 #include <algorithm>
+#include <functional>
 #include <optional>
 #include <utility>
 #include <vector>
@@ -47,10 +48,12 @@ PeriodChoice least_exposed(const std::vector<Candidate>& candidates) {
           to_microseconds(least))};
 }
 
-}  // namespace
-
-Result<PeriodChoice> choose_period(
-    const PolicyRequest& policy, PlanRequest planning, const LinkCost& link) {
+/// `plan_for`: the plan of a run under this policy.
+Result<PeriodChoice> choose(
+    const PolicyRequest& policy,
+    std::span<const LayerProfile> layers,
+    const LinkCost& link,
+    const std::function<Plan(const SyncPolicy&)>& plan_for) {
   if (policy.strategy == Strategy::bsp) {
     return PeriodChoice{.period = 1, .hides = false, .reason = "T=1: strategy bsp has no other"};
   }
@@ -63,15 +66,34 @@ Result<PeriodChoice> choose_period(
       refusal = verdict.error();
       continue;
     }
-    planning.policy = verdict->policy;
-    planning.grouping.period = request.period;
     candidates.push_back(
-        {.period = request.period,
-         .prediction = predict(make_plan(planning), planning.layers, link)});
+        {.period = request.period, .prediction = predict(plan_for(verdict->policy), layers, link)});
     if (candidates.back().prediction.hidden) return hiding(candidates.back());
   }
   if (candidates.empty()) return refusal.value_or(Error{});
   return least_exposed(candidates);
+}
+
+}  // namespace
+
+Result<PeriodChoice> choose_period(
+    const PolicyRequest& policy, PlanRequest planning, const LinkCost& link) {
+  return choose(policy, planning.layers, link, [&planning](const SyncPolicy& resolved) {
+    planning.policy = resolved;
+    planning.grouping.period = resolved.period;
+    return make_plan(planning);
+  });
+}
+
+Result<PeriodChoice> choose_next_period(
+    const PolicyRequest& policy,
+    const Plan& current,
+    std::span<const LayerProfile> layers,
+    const SlotOptions& slots,
+    const LinkCost& link) {
+  return choose(policy, layers, link, [&](const SyncPolicy& resolved) {
+    return replan(current, layers, resolved, current.admission, slots);
+  });
 }
 
 }  // namespace stagger

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 #include <string>
 
 #include "ps/planner.hpp"
@@ -26,5 +27,14 @@ constexpr std::uint32_t chosen_period_max = 64;
 /// requires of the rest.
 Result<PeriodChoice> choose_period(
     const PolicyRequest& policy, PlanRequest planning, const LinkCost& link);
+
+/// The same for a run under way: the groups of its plan stay, and each T is planned as a change to
+/// it would be.
+Result<PeriodChoice> choose_next_period(
+    const PolicyRequest& policy,
+    const Plan& current,
+    std::span<const LayerProfile> layers,
+    const SlotOptions& slots,
+    const LinkCost& link);
 
 }  // namespace stagger

@@ -37,7 +37,8 @@ Plan assemble(
   const std::vector<SlotWindow> slots =
       options.rule == SlotRule::paper
           ? paper_slots(group_timeline(layers, groups), policy.period, policy.workers)
-          : measured_slots(plan, layers, options.link.value());
+          : measured_slots(
+                plan, options.layers.empty() ? layers : options.layers, options.link.value());
   for (std::size_t group = 0; group < groups.size(); ++group)
     plan.groups[group].slot = slots[group];
   return plan;
@@ -169,6 +170,32 @@ std::vector<LayerProfile> merge_profiles(std::span<const std::vector<LayerProfil
     merged[layer].backward = lower_median(std::move(backward));
   }
   return merged;
+}
+
+std::vector<LayerProfile> latest_profile(std::span<const std::vector<LayerProfile>> profiles) {
+  std::vector<LayerProfile> latest = merge_profiles(profiles);
+  std::vector<Duration> done(profiles.size(), Duration{0});  // backward, from the output side
+  Duration last_done{0};
+  for (std::size_t layer = latest.size(); layer-- > 0;) {
+    for (std::size_t worker = 0; worker < profiles.size(); ++worker)
+      done[worker] += profiles[worker][layer].backward;
+    const Duration now_done = std::ranges::max(done);
+    latest[layer].backward = now_done - last_done;
+    last_done = now_done;
+  }
+  return latest;
+}
+
+std::vector<LayerProfile> scaled_times(std::vector<LayerProfile> layers, double factor) {
+  constexpr Duration longest = std::chrono::hours(1);
+  const auto scaled = [factor, longest](Duration time) {
+    return std::min(saturated(static_cast<double>(time.count()) * factor), longest);
+  };
+  for (LayerProfile& layer : layers) {
+    layer.forward = scaled(layer.forward);
+    layer.backward = scaled(layer.backward);
+  }
+  return layers;
 }
 
 Result<std::vector<LayerProfile>> parse_profile_csv(

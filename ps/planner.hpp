@@ -16,6 +16,8 @@ struct SlotOptions {
   SlotRule rule = SlotRule::paper;
   SlotClock clock = SlotClock::local;
   std::optional<MeasuredLink> link = std::nullopt;
+  /// Rule `measured`: times to go by instead of the plan's, of the same layers; empty: the plan's.
+  std::vector<LayerProfile> layers = {};  // NOLINT(readability-redundant-member-init)
 };
 
 struct PlanRequest {
@@ -46,6 +48,13 @@ Plan replan(
 /// One profile of several workers': per layer and direction the median (lower of two middle ones).
 /// REQUIRES equal layer counts and at least one profile.
 std::vector<LayerProfile> merge_profiles(std::span<const std::vector<LayerProfile>> profiles);
+
+/// The same for slots that must fit every worker: backward times under which each layer is done
+/// when the last of the workers is done with it; forward times as above. REQUIRES the same.
+std::vector<LayerProfile> latest_profile(std::span<const std::vector<LayerProfile>> profiles);
+
+/// The layers with all times multiplied by `factor`, none longer than an hour. REQUIRES factor > 0.
+std::vector<LayerProfile> scaled_times(std::vector<LayerProfile> layers, double factor);
 
 /// Reads `name,params,bytes,t_fwd_us,t_bwd_us` lines, forward order, header line optional. Fails
 /// with bad_message; the detail names `source`, line, column and what is wrong (missing, negative

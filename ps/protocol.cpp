@@ -230,12 +230,19 @@ void write(wire::Message::Builder out, const Rhythm& in) {
   rhythm.setIterationNs(in.iteration_time.count());
 }
 
+void write(wire::Message::Builder out, const Probe& in) {
+  auto probe = out.initProbe();
+  probe.setNumber(in.number);
+  probe.setBytes(in.bytes);
+}
+
 /// Makes the values the message's second segment: no copy.
-void attach(wire::Chunk::Builder chunk, std::span<const float> values) {
+template <class Carrier>
+void attach(Carrier carrier, std::span<const float> values) {
   const auto* bytes = reinterpret_cast<const capnp::byte*>(values.data());
   const capnp::Data::Reader data(bytes, values.size_bytes());
-  auto orphanage = capnp::Orphanage::getForMessageContaining(chunk);
-  chunk.adoptPayload(orphanage.referenceExternalData(data));
+  auto orphanage = capnp::Orphanage::getForMessageContaining(carrier);
+  carrier.adoptPayload(orphanage.referenceExternalData(data));
 }
 
 }  // namespace
@@ -246,25 +253,9 @@ std::uint64_t job_hash(std::string_view job) {
 
 std::string_view name_of(const Message& message) {
   constexpr std::array<std::string_view, std::variant_size_v<Message>> names{
-      "hello",
-      "welcome",
-      "refuse",
-      "profile",
-      "begin",
-      "push",
-      "center",
-      "resend",
-      "heartbeat",
-      "prepare",
-      "promise",
-      "commit",
-      "farewell",
-      "announce",
-      "turn",
-      "received",
-      "ping",
-      "pong",
-      "rhythm"};
+      "hello",  "welcome",   "refuse",  "profile", "begin",  "push",     "center",
+      "resend", "heartbeat", "prepare", "promise", "commit", "farewell", "announce",
+      "turn",   "received",  "ping",    "pong",    "rhythm", "probe"};
   return names.at(message.index());
 }
 
@@ -283,6 +274,7 @@ std::vector<std::uint64_t> encode_message(
   std::visit([&root](const auto& typed) { write(root, typed); }, message);
   if (std::holds_alternative<Push>(message)) attach(root.getPush(), payload);
   if (std::holds_alternative<CenterReply>(message)) attach(root.getCenter(), payload);
+  if (std::holds_alternative<Probe>(message) && !payload.empty()) attach(root.getProbe(), payload);
 
   const auto segments = builder.getSegmentsForOutput();
   CHECK_LE(segments.size(), payload.empty() ? 1U : 2U);

@@ -160,6 +160,12 @@ struct Pong {
   PsTime answered;
 };
 
+/// The PS's question for so many bytes; with them as its payload, the worker's answer.
+struct Probe {
+  std::uint32_t number = 0;
+  std::uint64_t bytes = 0;
+};
+
 using Message = std::variant<
     Hello,
     Welcome,
@@ -179,13 +185,14 @@ using Message = std::variant<
     Received,
     Ping,
     Pong,
-    Rhythm>;
+    Rhythm,
+    Probe>;
 
 /// A message's name, for logs.
 std::string_view name_of(const Message& message);
 
-/// Segment 0 of a frame. REQUIRES for Push and CenterReply: `payload` is what the frame carries as
-/// segment 1 (8-byte aligned, readable up to the next multiple of 8).
+/// Segment 0 of a frame. REQUIRES for Push, CenterReply and a Probe's answer: `payload` is what the
+/// frame carries as segment 1 (8-byte aligned, readable up to the next multiple of 8).
 std::vector<std::uint64_t> encode_message(
     std::uint64_t job, const Message& message, std::span<const float> payload = {});
 

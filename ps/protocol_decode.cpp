@@ -303,12 +303,20 @@ Message read(wire::Message::Reader in) {
           .answered = read_ps_time(in.getPong().getAnsweredNs())};
     case wire::Message::RHYTHM:
       return read(in.getRhythm());
+    case wire::Message::PROBE:
+      return Probe{.number = in.getProbe().getNumber(), .bytes = in.getProbe().getBytes()};
   }
   throw Malformed{fmt::format("no message has number {}", static_cast<int>(in.which()))};
 }
 
 kj::ArrayPtr<const capnp::word> as_words(std::span<const std::uint64_t> words) {
   return kj::arrayPtr(reinterpret_cast<const capnp::word*>(words.data()), words.size());
+}
+
+capnp::Data::Reader payload_of(wire::Message::Reader message) {
+  if (message.isPush()) return message.getPush().getPayload();
+  if (message.isProbe()) return message.getProbe().getPayload();
+  return message.getCenter().getPayload();
 }
 
 /// Walks at most what was received, several times over: pointers that share bytes cannot amplify
@@ -353,7 +361,7 @@ Result<void> check_payload(const FrameHead& head, std::span<const float> values)
         kj::arrayPtr(segments.data(), segments.size()),
         reader_options(head.words.size() + bytes.size() / 8));
     const auto root = reader.getRoot<wire::Message>();
-    const auto data = root.isPush() ? root.getPush().getPayload() : root.getCenter().getPayload();
+    const auto data = payload_of(root);
     const auto* begin = reinterpret_cast<const std::byte*>(data.begin());
     if (begin == bytes.data() && data.size() == values.size_bytes()) return {};
     return Error{

@@ -8,6 +8,7 @@
 
 #include "observability/check.hpp"
 #include "ps/server_change.hpp"
+#include "ps/server_drift.hpp"
 #include "ps/session.hpp"
 
 // The tasks of the server. What sessions ask of it is in server_sessions.cpp, changes at run time
@@ -35,6 +36,7 @@ Server::Server(
            .early = false}),
       turns_moved_(host_.executor) {
   initial_.assign(initial);
+  if (options_.link) use_link(*options_.link);
 }
 
 Server::~Server() = default;
@@ -200,7 +202,8 @@ Task<void> Server::await_members() {
   }
 }
 
-void Server::choose_period_for(const LinkCost& link) {
+void Server::choose_period_at_start() {
+  CHECK(link_.has_value(), "a period by a link that is not known");
   auto choice = choose_period(
       options_.policy,
       {.layers = options_.layers,
@@ -208,7 +211,7 @@ void Server::choose_period_for(const LinkCost& link) {
        .grouping = options_.grouping,
        .admission = options_.admission,
        .slots = options_.slots},
-      link);
+      link_->cost);
   CHECK(choice.has_value(), "a policy that was not checked");
   period_choice_ = *std::move(choice);
   options_.policy.period = period_choice_->period;
@@ -228,7 +231,8 @@ void Server::start() {
     profiles.push_back(std::move(layers));
   }
   options_.layers = merge_profiles(profiles);
-  if (options_.period_link) choose_period_for(*options_.period_link);
+  if (options_.slots.rule == SlotRule::measured) options_.slots.layers = latest_profile(profiles);
+  if (options_.period_auto) choose_period_at_start();
   const auto verdict = resolve(options_.policy);
   CHECK(verdict.has_value(), "a policy that was not checked");
   Plan plan = make_plan(
@@ -246,6 +250,7 @@ void Server::start() {
   center_->set_optimizer(options_.optimizer);
   const bool final_round = options_.final_round && !plan.policy.pushes_gradients();
   plans_.add(std::move(plan));
+  begin_drift();
   aggregator_.emplace(
       *center_,
       plans_,

@@ -32,9 +32,10 @@ namespace stagger {
 
 class Session;
 
-/// A run that cannot go on: members missing at the start, every worker lost, a port in use.
+/// A run that cannot go on: members missing at the start, every worker lost, a port in use, a link
+/// that is needed and could not be measured.
 struct ServerFailure : std::runtime_error {
-  enum class Kind : std::uint8_t { members_missing, workers_lost, listen_failed };
+  enum class Kind : std::uint8_t { members_missing, workers_lost, listen_failed, link_unknown };
 
   ServerFailure(Kind what_kind, const std::string& what)
       : std::runtime_error(what), kind(what_kind) {}
@@ -50,8 +51,12 @@ struct ServerOptions {
   std::string settings;  ///< the lines of the config that change results
   PolicyRequest policy;  ///< what the user asked for; its `workers` is the world size
   GroupingOptions grouping;
-  /// Set: T is not the policy's, but what hides communication on this link, chosen at the start.
-  std::optional<LinkCost> period_link = std::nullopt;
+  /// T is not the policy's, but what hides communication on the link: chosen at the start, and
+  /// again when what is measured drifts. Strategy bsp: 1.
+  bool period_auto = false;
+  std::optional<LinkCost> link = std::nullopt;  ///< given; none: measured at the start, if wanted
+  bool link_wanted = false;  ///< by the planner, by period_auto or by slot rule `measured`
+  double slot_guard = 0.0;   ///< of slot rule `measured`, for a link that is measured
   Admission admission = Admission::slots;
   SlotOptions slots;
   Turns::Options turns;
@@ -84,6 +89,12 @@ struct ServerStatus {
   std::vector<WorkerStatus> workers;
 };
 
+/// What one worker's push costs, as plans at the start went by it.
+struct KnownLink {
+  LinkCost cost;
+  bool measured = false;  ///< else given
+};
+
 /// What a finished run leaves, beyond the center.
 struct ServerTotals {
   std::uint64_t bytes_pushed = 0;  ///< payload that workers say they pushed
@@ -95,7 +106,7 @@ struct ServerTotals {
   QuantileSketch ready_to_done;    ///< group ready to that acknowledgement
   QuantileSketch iteration;        ///< durations, after iteration 1
   double iteration_seconds = 0.0;  ///< their sum
-  Duration clock_uncertainty{0};  ///< the largest that a worker knew the PS's clock with
+  Duration clock_uncertainty{0};   ///< the largest that a worker knew the PS's clock with
   TimePoint started_at;
   TimePoint ended_at;
 };
@@ -110,7 +121,7 @@ struct ServerTotals {
 /// Failure: run() throws ServerFailure. A worker's failure ends its session only.
 ///
 /// Tasks (all in one scope): accept_workers, serve one session per connection, watch_members,
-/// watch_turns, coordinate.
+/// watch_turns, coordinate; watch_drift where what is measured may change the plan.
 class Server {
  public:
   Server(
@@ -129,7 +140,8 @@ class Server {
   /// From the first worker to the last. REQUIRES listen().
   Task<void> run();
 
-  /// A new period from an iteration that all workers agree on; that iteration, or why not.
+  /// A new period from an iteration that all workers agree on; that iteration, or why not. From
+  /// then on it is the caller's: period_auto is over.
   Task<Result<Iteration>> change_period(std::uint32_t period, std::string requester);
 
   /// All workers end after an iteration they agree on, with the final round and a farewell.
@@ -144,6 +156,12 @@ class Server {
 
   /// Once started, where T was to be chosen: which and why.
   const std::optional<PeriodChoice>& period_choice() const { return period_choice_; }
+
+  /// Whether T still follows what is measured.
+  bool period_follows() const;
+
+  /// None: not known, and not needed.
+  const std::optional<KnownLink>& link() const { return link_; }
 
   const PlanHistory& plans() const { return plans_; }
 
@@ -183,10 +201,11 @@ class Server {
 
   /// The push's first byte waits to be read. False: not before the session is told by retry().
   bool push_may_begin(WorkerId worker, RoundId round);
-  void push_began(WorkerId worker, RoundId round);
+  void push_began(WorkerId worker, RoundId round, bool waited);
   void push_ended(WorkerId worker, RoundId round);
   void push_received(WorkerId worker, ChunkId id, std::size_t bytes);
   void skipped_nonfinite(WorkerId worker, ChunkId id);
+  void probe_answered(std::uint32_t number);
 
   Aggregator& aggregator() { return *aggregator_; }
 
@@ -198,6 +217,7 @@ class Server {
 
  private:
   struct Change;
+  struct Drift;
 
   Task<void> accept_workers();
   Task<void> serve(std::shared_ptr<Session> session);
@@ -205,11 +225,24 @@ class Server {
   Task<void> watch_turns();
   Task<void> coordinate();
   Task<void> await_members();
+  Task<void> await_link();
+  Task<void> measure_link();
+  Task<std::optional<LinkCost>> probe_worker(WorkerId worker);
+  Task<std::optional<Duration>> time_probe(WorkerId worker, std::uint64_t bytes);
+  Task<void> watch_drift();
+  Task<void> follow_drift();
   Task<void> carry_out(Change& change);
   Task<Iteration> agree();
 
   void start();
-  void choose_period_for(const LinkCost& link);
+  void use_link(const LinkCost& link);
+  void show_link(const LinkCost& link);
+  void begin_drift();
+  void plan_by(const LinkCost& link, double compute);
+  std::shared_ptr<Change> due_change(const LinkCost& link, double compute);
+  Result<void> check_period(std::uint32_t period) const;
+  void stop_following(const std::string& requester);
+  void choose_period_at_start();
   void warn_of_waits();
   Result<Iteration> apply(Change& change, Iteration agreed);
   Result<Plan> next_plan(const Change& change, Iteration agreed) const;
@@ -268,6 +301,15 @@ class Server {
   bool stop_wanted_ = false;  ///< before the start; later a stop is a change
   ServerTotals totals_;
   std::optional<PeriodChoice> period_choice_;
+
+  struct AwaitedProbe {
+    std::uint32_t number = 0;
+    std::optional<TimePoint> answered_at;
+  };
+
+  AwaitedProbe probe_;
+  std::optional<KnownLink> link_;
+  std::unique_ptr<Drift> drift_;  ///< where what is measured may change the plan
 };
 
 }  // namespace stagger

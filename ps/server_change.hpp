@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
 
 #include "net/error.hpp"
 #include "net/event.hpp"
@@ -14,12 +15,14 @@ namespace stagger {
 
 /// Something that all workers must agree on before it takes effect. Internal to Server.
 struct Server::Change {
-  enum class Kind : std::uint8_t { period, stop, rejoin };
+  enum class Kind : std::uint8_t { period, slots, stop, rejoin };
+
+  static std::string_view name(Kind kind);
 
   Change(Executor executor, Kind what) : kind(what), done(std::move(executor)) {}
 
   Kind kind;
-  std::uint32_t period = 0;  ///< of a period change
+  std::uint32_t period = 0;  ///< of a period change; of new slots, the present one is kept
   WorkerId worker;           ///< of a rejoin
   std::string requester;     ///< who asked, for the log
   Event done;

@@ -17,8 +17,23 @@ constexpr std::size_t changes_max = 64;
 
 }  // namespace
 
+std::string_view Server::Change::name(Kind kind) {
+  switch (kind) {
+    case Kind::period:
+      return "period";
+    case Kind::slots:
+      return "slots";
+    case Kind::stop:
+      return "stop";
+    case Kind::rejoin:
+      return "rejoin";
+  }
+  return "unknown";
+}
+
 Task<void> Server::coordinate() {
   co_await await_members();
+  if (options_.link_wanted && !options_.link) co_await await_link();
   if (!stop_wanted_) {
     start();
     for (const WorkerId worker : membership_.in_state(Membership::State::joined)) {
@@ -29,6 +44,7 @@ Task<void> Server::coordinate() {
         {{"workers", membership_.world()},
          {"groups", plans_.latest().groups.size()},
          {"period", plans_.latest().policy.period}});
+    if (drift_) scope_.spawn("watch_drift", watch_drift());
   }
   while (started() && !membership_.all_ended() && !abandoned_) {
     if (!changes_.empty()) {
@@ -81,7 +97,8 @@ Result<Iteration> Server::apply(Change& change, Iteration agreed) {
   Commit commit{.agreement = agreement_.number(), .plan = {}, .last_iteration = {}};
   Result<Iteration> outcome = agreed;
   switch (change.kind) {
-    case Change::Kind::period: {
+    case Change::Kind::period:
+    case Change::Kind::slots: {
       auto plan = next_plan(change, agreed);
       if (!plan) {
         outcome = plan.error();
@@ -90,7 +107,7 @@ Result<Iteration> Server::apply(Change& change, Iteration agreed) {
       outcome = plan->first_iteration;
       plans_.add(*plan);
       commit.plan.push_back(std::move(*plan));
-      metrics_.period_iterations.set(change.period);
+      metrics_.period_iterations.set(plans_.latest().policy.period);
       metrics_.plan_version.set(plans_.latest().version.value());
       break;
     }
@@ -109,10 +126,7 @@ Result<Iteration> Server::apply(Change& change, Iteration agreed) {
   if (change.kind == Change::Kind::rejoin) outcome = rejoin(change.worker, agreed);
   host_.log.info(
       "change",
-      {{"kind",
-        change.kind == Change::Kind::period ? "period"
-        : change.kind == Change::Kind::stop ? "stop"
-                                            : "rejoin"},
+      {{"kind", Change::name(change.kind)},
        {"requester", change.requester},
        {"outcome", outcome ? std::to_string(outcome->value()) : describe(outcome.error())}});
   return outcome;
@@ -120,10 +134,10 @@ Result<Iteration> Server::apply(Change& change, Iteration agreed) {
 
 Result<Plan> Server::next_plan(const Change& change, Iteration agreed) const {
   PolicyRequest request = options_.policy;
-  request.period = change.period;
+  const Plan& current = plans_.latest();
+  request.period = change.kind == Change::Kind::slots ? current.policy.period : change.period;
   const auto verdict = resolve(request);
   if (!verdict) return verdict.error();
-  const Plan& current = plans_.latest();
   Plan plan = replan(current, options_.layers, verdict->policy, current.admission, options_.slots);
   plan.first_iteration = earliest_switch(agreed, current.first_iteration, current.policy.period);
   if (plan.first_iteration > options_.last_iteration) {
@@ -190,18 +204,24 @@ Task<Result<Iteration>> Server::submit(std::shared_ptr<Change> change) {
   co_return *change->outcome;
 }
 
-Task<Result<Iteration>> Server::change_period(std::uint32_t period, std::string requester) {
-  if (!started()) co_return Error{.code = Errc::refused, .detail = "the run has not started yet"};
-  if (membership_.all_ended())
-    co_return Error{.code = Errc::refused, .detail = "the run has ended"};
+/// Why a change to this period is not possible.
+Result<void> Server::check_period(std::uint32_t period) const {
+  if (!started()) return Error{.code = Errc::refused, .detail = "the run has not started yet"};
+  if (membership_.all_ended()) return Error{.code = Errc::refused, .detail = "the run has ended"};
   if (plans_.latest().policy.pushes_gradients()) {
-    co_return Error{
+    return Error{
         .code = Errc::refused,
         .detail = "strategy bsp exchanges gradients in every iteration: its period is 1"};
   }
   PolicyRequest request = options_.policy;
   request.period = period;
-  if (const auto verdict = resolve(request); !verdict) co_return verdict.error();
+  if (const auto verdict = resolve(request); !verdict) return verdict.error();
+  return {};
+}
+
+Task<Result<Iteration>> Server::change_period(std::uint32_t period, std::string requester) {
+  if (const auto possible = check_period(period); !possible) co_return possible.error();
+  stop_following(requester);
   auto change = std::make_shared<Change>(host_.executor, Change::Kind::period);
   change->period = period;
   change->requester = std::move(requester);

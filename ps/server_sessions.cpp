@@ -5,6 +5,7 @@
 
 #include "observability/check.hpp"
 #include "ps/server.hpp"
+#include "ps/server_drift.hpp"
 #include "ps/session.hpp"
 
 // What sessions tell the server and ask of it.
@@ -145,6 +146,10 @@ void Server::heard(WorkerId worker, Incarnation incarnation) {
 
 void Server::progressed(WorkerId worker, const Heartbeat& progress) {
   progress_[worker] = progress;
+  if (drift_) {
+    drift_->compute.heard(worker, progress.iteration, progress.compute);
+    drift_->moved.set();
+  }
   const auto rank = worker.value();
   worker_metrics_.iterations_total.at(rank).raise_to(
       static_cast<double>(progress.iteration.value()));
@@ -204,8 +209,9 @@ void Server::farewell(WorkerId worker, const Farewell& farewell) {
   changed_.set();
 }
 
-void Server::push_began(WorkerId worker, RoundId round) {
+void Server::push_began(WorkerId worker, RoundId round, bool waited) {
   const TimePoint now = host_.clock.now();
+  if (drift_) drift_->link.began(worker, round, waited, now);
   in_flight_.push_back({worker, round, now});
   in_flight_max_ = std::max(in_flight_max_, static_cast<std::uint32_t>(in_flight_.size()));
   metrics_.pushes_in_flight.set(static_cast<double>(in_flight_.size()));
@@ -219,6 +225,7 @@ void Server::push_ended(WorkerId worker, RoundId round) {
   const auto found = std::find_if(in_flight_.begin(), in_flight_.end(), [&](const InFlight& push) {
     return push.worker == worker && push.round == round;
   });
+  if (drift_) drift_->link.ended(worker, round);
   if (found == in_flight_.end()) return;
   metrics_.push_seconds.at(round.group.value())
       .observe(to_seconds(host_.clock.now() - found->began_at));
@@ -233,6 +240,7 @@ void Server::push_received(WorkerId worker, ChunkId id, std::size_t bytes) {
   metrics_.push_bytes_total.at(id.round.group.value()).add(amount);
   metrics_.ingress_bytes_total.add(amount);
   last_pusher_ = worker;
+  if (drift_) drift_->link.received(worker, id.round, bytes, host_.clock.now());
   push_turns_.moved({.worker = worker, .round = id.round, .chunk = 0}, host_.clock.now());
   // Heartbeats tell progress now and then; a push tells it at once.
   const Iteration finished(

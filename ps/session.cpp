@@ -172,6 +172,9 @@ Task<std::optional<std::string>> Session::handle(FrameHead frame, Message messag
   if (const Push* push = std::get_if<Push>(&message)) {
     co_return co_await receive_chunk(std::move(frame), push->head);
   }
+  if (const Probe* probe = std::get_if<Probe>(&message)) {
+    co_return co_await receive_probe(std::move(frame), *probe);
+  }
   if (frame.payload_bytes != 0) {
     co_return refuse(
         RefusalReason::bad_message, fmt::format("{} with a payload", name_of(message)));
@@ -247,13 +250,15 @@ Task<std::optional<std::string>> Session::receive_chunk(FrameHead frame, ChunkHe
 Task<void> Session::begin_push(RoundId round) {
   retry_.reset();
   busy_ = true;
+  bool waited = false;
   while (!server_.push_may_begin(*worker_, round)) {
+    waited = true;
     co_await retry_.wait();
     retry_.reset();
   }
   busy_ = false;
   receiving_.emplace(round, 0);
-  server_.push_began(*worker_, round);
+  server_.push_began(*worker_, round, waited);
 }
 
 void Session::count_chunk(ChunkId id) {

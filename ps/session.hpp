@@ -1,5 +1,6 @@
 #pragma once
 
+#include <deque>
 #include <map>
 #include <memory>
 #include <optional>
@@ -46,6 +47,10 @@ class Session {
   /// Offer the held chunk again, or read the push that waits.
   void retry() { retry_.set(); }
 
+  /// Asks the worker for so many bytes; the server hears when they have come. An earlier question
+  /// is still answered. REQUIRES a multiple of 8.
+  void ask_probe(const Probe& probe);
+
   /// What is queued is still sent (within the stall limit); then the connection closes.
   void finish() { outbox_.close(); }
 
@@ -61,6 +66,7 @@ class Session {
   Task<std::optional<std::string>> handle(FrameHead frame, Message message);
   Task<std::optional<std::string>> receive_chunk(FrameHead frame, ChunkHead head);
   Task<void> begin_push(RoundId round);
+  Task<std::optional<std::string>> receive_probe(FrameHead frame, Probe probe);
   Task<void> place(ChunkId id, ChunkBuffer values);
   std::optional<std::string> handle_control(Message message);
   std::optional<std::string> answer(const Ping& ping);
@@ -78,6 +84,7 @@ class Session {
   std::map<RoundId, std::uint32_t> receiving_;  ///< chunks that have come of each push under way
   TimePoint read_at_;                           ///< the head that was read last
   bool pong_queued_ = false;
+  std::deque<Probe> probes_;  ///< asked for and not yet answered
   bool farewell_ = false;
   bool busy_ = false;
 };

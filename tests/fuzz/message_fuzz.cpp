@@ -27,8 +27,9 @@ void read_head(std::span<const std::byte> bytes) {
     CHECK(message.error().code == Errc::bad_message, describe(message.error()));
     return;
   }
-  const bool chunk =
-      std::holds_alternative<Push>(*message) || std::holds_alternative<CenterReply>(*message);
+  const bool chunk = std::holds_alternative<Push>(*message) ||
+                     std::holds_alternative<CenterReply>(*message) ||
+                     std::holds_alternative<Probe>(*message);
   if (chunk) {
     const auto exact = check_payload(head, payload.span());
     CHECK(exact || exact.error().code == Errc::bad_message);

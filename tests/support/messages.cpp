@@ -92,13 +92,15 @@ std::vector<Message> example_messages() {
       Received{.round = head.id.round},
       Ping{.number = 6},
       Pong{.number = 6, .heard = PsTime{Duration{8s}}, .answered = PsTime{8s + 3us}},
-      Rhythm{.iteration = Iteration(15), .start = PsTime{Duration{10s}}, .iteration_time = 12ms}};
+      Rhythm{.iteration = Iteration(15), .start = PsTime{Duration{10s}}, .iteration_time = 12ms},
+      Probe{.number = 7, .bytes = sizeof(float) * example_payload_floats}};
 }
 
 std::vector<std::uint64_t> encode_example(std::uint64_t job, const Message& message) {
   const AlignedFloats payload(example_payload_floats);
-  const bool chunk =
-      std::holds_alternative<Push>(message) || std::holds_alternative<CenterReply>(message);
+  const bool chunk = std::holds_alternative<Push>(message) ||
+                     std::holds_alternative<CenterReply>(message) ||
+                     std::holds_alternative<Probe>(message);
   return encode_message(job, message, chunk ? payload.span() : std::span<const float>());
 }
 

@@ -105,6 +105,28 @@ TEST(Planner, merges_profiles_by_the_lower_median_of_each_time) {
   EXPECT_EQ(merge_profiles(profiles)[1].forward, 30us);
 }
 
+TEST(Planner, takes_for_slots_when_the_last_worker_is_done_with_each_layer) {
+  std::vector<std::vector<LayerProfile>> profiles(2, example_layers());
+  profiles[0][8].backward = 9ms;  // the output side: first in backward
+  profiles[1][8].backward = 1ms;
+  profiles[0][7].backward = 1ms;
+  profiles[1][7].backward = 20ms;
+  const std::vector<LayerProfile> latest = latest_profile(profiles);
+  EXPECT_EQ(latest[8].backward, 9ms);
+  EXPECT_EQ(latest[7].backward, 12ms);  // the second worker, after 21 ms
+  EXPECT_EQ(latest[6].backward, profiles[1][6].backward);
+  EXPECT_EQ(latest[8].forward, profiles[0][8].forward);
+}
+
+TEST(Planner, scales_times_and_keeps_sizes) {
+  const std::vector<LayerProfile> layers = example_layers();
+  const std::vector<LayerProfile> scaled = scaled_times(layers, 1.5);
+  EXPECT_EQ(2 * scaled[3].forward, 3 * layers[3].forward);
+  EXPECT_EQ(2 * scaled[3].backward, 3 * layers[3].backward);
+  EXPECT_EQ(scaled[3].bytes, layers[3].bytes);
+  EXPECT_EQ(scaled_times(layers, 1e30)[3].backward, std::chrono::hours(1));
+}
+
 TEST(PlannerDeathTest, does_not_merge_profiles_of_different_models) {
   std::vector<std::vector<LayerProfile>> profiles(2, example_layers());
   profiles[1].pop_back();

@@ -221,27 +221,10 @@ TEST(Protocol, has_a_name_for_every_message) {
     names.emplace_back(name_of(message));
   EXPECT_EQ(names.size(), std::variant_size_v<Message>);
   EXPECT_EQ(
-      names,
-      (std::vector<std::string>{
-          "hello",
-          "welcome",
-          "refuse",
-          "profile",
-          "begin",
-          "push",
-          "center",
-          "resend",
-          "heartbeat",
-          "prepare",
-          "promise",
-          "commit",
-          "farewell",
-          "announce",
-          "turn",
-          "received"}));
-          "ping",
-          "pong",
-          "rhythm"}));
+      names, (std::vector<std::string>{"hello",    "welcome", "refuse",   "profile",   "begin",
+                                       "push",     "center",  "resend",   "heartbeat", "prepare",
+                                       "promise",  "commit",  "farewell", "announce",  "turn",
+                                       "received", "ping",    "pong",     "rhythm",    "probe"}));
 }
 
 TEST(Protocol, leaves_the_payload_where_it_is) {
