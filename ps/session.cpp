@@ -114,23 +114,26 @@ std::string Session::refuse(RefusalReason reason, const std::string& why) {
   return why;
 }
 
+/// Of a connection on which nothing more can be read.
+std::string Session::why_ended(const Error& error) {
+  if (farewell_) return "left";
+  if (error.code == Errc::bad_frame) server_.refused(RefusalReason::bad_frame);
+  if (error.code == Errc::deadline) {
+    post(Refuse{fmt::format(
+        "rank {} was silent for {:.1f} s (timeouts.worker_s); start it again to rejoin",
+        worker_->value(),
+        to_seconds(server_.options().timeouts.worker))});
+  }
+  return describe(error);
+}
+
 Task<std::string> Session::read_requests() {
   if (auto ended = co_await greet()) co_return std::move(*ended);
   for (;;) {
     const TimePoint deadline = server_.host().clock.now() + server_.options().timeouts.worker;
     auto frame = co_await connection_->receive_head(deadline);
     read_at_ = server_.host().clock.now();
-    if (!frame) {
-      if (farewell_) co_return "left";
-      if (frame.error().code == Errc::bad_frame) server_.refused(RefusalReason::bad_frame);
-      if (frame.error().code == Errc::deadline) {
-        post(Refuse{fmt::format(
-            "rank {} was silent for {:.1f} s (timeouts.worker_s); start it again to rejoin",
-            worker_->value(),
-            to_seconds(server_.options().timeouts.worker))});
-      }
-      co_return describe(frame.error());
-    }
+    if (!frame) co_return why_ended(frame.error());
     server_.heard(*worker_, incarnation_);
     auto message = decode_message(job_hash(server_.options().job), *frame);
     if (!message) co_return refuse(reason_of(message.error()), describe(message.error()));

@@ -72,6 +72,7 @@ class Session {
   std::optional<std::string> answer(const Ping& ping);
   void answer_repeated(ChunkId id);
   void count_chunk(ChunkId id);
+  std::string why_ended(const Error& error);
   std::string refuse(RefusalReason reason, const std::string& why);
 
   Server& server_;

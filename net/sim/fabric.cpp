@@ -24,8 +24,8 @@ FabricNode& SimFabric::add_node(const std::string& name, const NodeOptions& opti
           {.rate_bits_per_second = options.ingress.rate_bits_per_second,
            .latency = options.ingress.latency,
            .queue_bytes_max = options.ingress.queue_bytes_max}),
-      .streams = {},
       .clock = options.clock,
+      .streams = {},
       .ports = {}});
   return *node;
 }

@@ -8,10 +8,9 @@ namespace stagger {
 namespace {
 
 SimulationResult run(const Config& config, const NodeOptions& node = {}) {
-  return simulate(
-      config,
-      synthetic_dataset(synthetic_samples, 1),
-      {.seed = 1, .node = node, .flops_per_second = 5e9, .compute_jitter = 0.05});
+  SimulationOptions options;
+  options.node = node;
+  return simulate(config, synthetic_dataset(synthetic_samples, 1), options);
 }
 
 NodeOptions node_of(double rate_bits_per_second) {

@@ -264,22 +264,19 @@ INSTANTIATE_TEST_SUITE_P(
             .payload_floats = 0,
             .reason = RefusalReason::bad_message,
             .words = "does not send received"},
+        Misdeed{
             .name = "probe_unasked",
             .message = Probe{.number = 1, .bytes = 64},
             .payload_floats = 16,
             .reason = RefusalReason::bad_message,
-            .words = "not asked for"
-}
-
-                                     ,
+            .words = "not asked for"},
         Misdeed{
             .name = "begin_again",
             .message = example_hello(),
             .payload_floats = 0,
             .reason = RefusalReason::bad_message,
             .words = "does not send hello"}),
-    [](const auto& tried) {
-  return tried.param.name; });
+    [](const auto& tried) { return tried.param.name; });
 
-                                     }  // namespace
-                                     }  // namespace stagger
+}  // namespace
+}  // namespace stagger
