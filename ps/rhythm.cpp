@@ -34,11 +34,25 @@ void RhythmFinder::report(WorkerId worker, const BackwardStart& start, PsTime no
     known = {.last = start};
     return;
   }
-  const std::uint64_t passed = start.iteration.value() - known.last.iteration.value();
-  const bool countable = passed <= iterations_max && start.at - known.last.at <= rhythm_time_max;
-  const Duration mean =
-      countable ? (start.at - known.last.at) / static_cast<Duration::rep>(passed) : Duration{0};
-  known = {.last = start, .iteration_time = mean};
+  known.add(start);
+}
+
+/// REQUIRES that it is later than the last.
+void RhythmFinder::Reported::add(const BackwardStart& start) {
+  const std::uint64_t passed = start.iteration.value() - last.iteration.value();
+  const Duration took = start.at - last.at;
+  last = start;
+  if (passed > iterations_max || took > rhythm_time_max) {
+    iteration_time = late = Duration{0};
+    return;
+  }
+  const Duration mean = took / static_cast<Duration::rep>(passed);
+  if (iteration_time == Duration{0}) {
+    iteration_time = mean;
+    return;
+  }
+  late = std::min(std::max(took - times(iteration_time, passed), late * 9 / 10), iteration_time);
+  iteration_time += (mean - iteration_time) / 4;
 }
 
 std::optional<Rhythm> RhythmFinder::next(PsTime now) const {
@@ -54,7 +68,7 @@ std::optional<Rhythm> RhythmFinder::next(PsTime now) const {
     if (known.iteration_time <= Duration{0}) continue;
     const std::uint64_t ahead = furthest + iterations_ahead - known.last.iteration.value();
     if (ahead > iterations_max) continue;  // it stands still, or is not where it says
-    const PsTime start = known.last.at + times(known.iteration_time, ahead);
+    const PsTime start = known.last.at + times(known.iteration_time, ahead) + known.late;
     if (!rhythm) {
       rhythm = Rhythm{.iteration = Iteration(furthest + iterations_ahead), .start = start};
     }

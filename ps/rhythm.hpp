@@ -32,7 +32,7 @@ struct Rhythm {
 constexpr Duration rhythm_time_max = std::chrono::hours(1);
 
 /// What the PS makes of the workers' reports: the next iterations' starts, as they go on at the
-/// pace of the last ones.
+/// pace of the last ones, and as much later as that was lately wrong.
 ///
 /// For:     Server. Owner: Server. Thread: any one. Cancel: nothing. Failure: none; reports that
 /// cannot be are left out.
@@ -50,8 +50,11 @@ class RhythmFinder {
 
  private:
   struct Reported {
+    void add(const BackwardStart& start);
+
     BackwardStart last;
-    Duration iteration_time{0};  ///< 0: not known yet
+    Duration iteration_time{0};  ///< smoothed; 0: not known yet
+    Duration late{0};            ///< how much later than foretold it began lately, at most
   };
 
   std::map<WorkerId, Reported> workers_;

@@ -1,4 +1,6 @@
 #include <algorithm>
+#include <cstdlib>
+#include <cstdio>
 #include <string>
 #include <utility>
 #include <vector>
@@ -18,19 +20,27 @@ constexpr std::uint32_t workers = 4;
 Config shared_config(SlotClock clock) {
   Config config = synthetic_config();
   config.cluster.workers = workers;
-  config.job.iterations = 1500;
+  config.job.iterations = 400;
+  config.model.hidden = {192, 64};
+  config.wire.chunk_bytes = 4096;  // a push has many chunks, so that it takes time
   config.slots.admission = Admission::slots;
   config.slots.clock = clock;
   config.slots.rule = SlotRule::measured;
-  config.link.rate_bits_per_second = 2e7;
+  config.link.rate_bits_per_second = 1.5e8;
   config.timeouts.heartbeat = 100ms;
+  if (const char* v = std::getenv("XPERIOD")) config.sync.period = static_cast<std::uint32_t>(std::atoi(v));
+  if (const char* v = std::getenv("XGUARD")) config.slots.guard = std::atof(v);
+  if (const char* v = std::getenv("XRULE")) config.slots.rule = SlotRule::paper;
+  if (const char* v = std::getenv("XHB")) config.timeouts.heartbeat = std::atoi(v) * 1ms;
+  if (const char* v = std::getenv("XADM")) config.slots.admission = Admission::none;
   return config;
 }
 
 /// Origins minutes apart, rates up to 50 ppm wrong.
 SimCluster::Options wrong_clocks() {
   SimCluster::Options options;
-  const LinkOptions link{.rate_bits_per_second = 2e7, .latency = 50us};
+  options.flops_per_second = 2e7;
+  const LinkOptions link{.rate_bits_per_second = 1.5e8, .latency = 50us};
   options.node = {.egress = link, .ingress = link, .clock = {.offset = 40s, .drift_ppm = -20.0}};
   for (const ClockView& clock : std::vector<ClockView>{
            {.offset = 5s, .drift_ppm = 50.0},
@@ -39,6 +49,7 @@ SimCluster::Options wrong_clocks() {
            {.offset = 2s, .drift_ppm = 0.0}}) {
     NodeOptions node = options.node;
     node.clock = clock;
+    node.compute_scale = 1.0 + (std::getenv("XSCALE") ? std::atof(std::getenv("XSCALE")) : 0.01) * static_cast<double>(options.workers.size());
     options.workers.push_back(node);
   }
   return options;
@@ -66,12 +77,12 @@ struct Meetings {
   std::uint32_t most = 0;
 };
 
-/// From iteration 300 on, when rhythms are known.
+/// From iteration 100 on, when rhythms are known.
 Meetings meetings_of(SimCluster& cluster) {
   cluster.start_all();
-  cluster.run_until_iteration(0, 300);
+  cluster.run_until_iteration(0, 100);
   Meetings meetings;
-  while (cluster.worker(0).iteration() < Iteration(1400)) {
+  while (cluster.worker(0).iteration() < Iteration(380)) {
     cluster.run_for(50us);
     const std::uint32_t pushes = cluster.server().status().pushes_in_flight;
     ++meetings.samples;
@@ -108,7 +119,7 @@ TEST(SharedClock, is_known_to_every_worker_within_its_uncertainty_at_all_times) 
   SimCluster cluster(
       shared_config(SlotClock::shared), synthetic_dataset(synthetic_samples, 1), wrong_clocks());
   cluster.start_all();
-  for (std::uint64_t iteration = 1; iteration < 1500; iteration += 10) {
+  for (std::uint64_t iteration = 1; iteration < 400; iteration += 5) {
     cluster.run_until_iteration(0, iteration);
     expect_clocks_known(cluster);
   }

@@ -60,8 +60,8 @@ Task<void> listen_in_vain(Host host, Result<FrameHead>& heard) {
 }
 
 Task<void> say_nothing(Host host) {
-  auto connection =
-      co_await host.network.connect({.host = "ps", .port = 7000}, host.clock.now() + 1s);
+  const Endpoint ps{.host = "ps", .port = 7000};
+  auto connection = co_await host.network.connect(ps, host.clock.now() + 1s);
   EXPECT_TRUE(connection.has_value());
   co_await host.clock.sleep_until(host.clock.now() + 100s);
 }

@@ -39,7 +39,7 @@ struct Heard {
   std::vector<std::uint64_t> pings;
 };
 
-Task<void> say(Connection& connection, Message message) {
+Task<void> say(Connection& connection, const Message& message) {
   const auto head = encode_message(job_hash("clock"), message);
   const FrameView frame{.head = std::as_bytes(std::span(head)), .payload = {}};
   co_await connection.send(frame, 5s);
@@ -55,9 +55,12 @@ Task<void> be_ps(Host host, Manners manners, Heard& heard) {
   auto accepted = co_await listener->accept();
   auto connection = std::move(accepted.value());
   co_await connection->receive_head(time_point_max);  // hello
-  co_await say(*connection, Welcome{.rank = WorkerId(0), .incarnation = Incarnation(1)});
-  for (std::uint32_t i = 0; i < manners.unasked; ++i)
-    co_await say(*connection, pong_of(host, i, manners));
+  const Message welcome = Welcome{.rank = WorkerId(0), .incarnation = Incarnation(1)};
+  co_await say(*connection, welcome);
+  for (std::uint32_t i = 0; i < manners.unasked; ++i) {
+    const Message pong = pong_of(host, i, manners);
+    co_await say(*connection, pong);
+  }
   std::uint32_t answers = 0;
   for (;;) {
     const auto frame = co_await connection->receive_head(time_point_max);
@@ -67,8 +70,10 @@ Task<void> be_ps(Host host, Manners manners, Heard& heard) {
     if (ping == nullptr) continue;
     heard.pings.push_back(ping->number);
     if (answers++ >= manners.answers_max) continue;
-    for (std::uint32_t i = 0; i < manners.times; ++i)
-      co_await say(*connection, pong_of(host, ping->number, manners));
+    for (std::uint32_t i = 0; i < manners.times; ++i) {
+      const Message pong = pong_of(host, ping->number, manners);
+      co_await say(*connection, pong);
+    }
   }
 }
 

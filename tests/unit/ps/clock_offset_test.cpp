@@ -57,8 +57,8 @@ TEST(ClockOffset, goes_by_the_shortest_round_trip_of_a_window) {
     ASSERT_TRUE(clock.add(sample(origin + i * 10ms, 7s, there, 10us)));
   }
   const auto reading = clock.at(origin + 640ms);
-  EXPECT_EQ(reading->offset, 7s);
-  EXPECT_LT(reading->uncertainty, 150us);  // the skew may have moved it since
+  EXPECT_LT(reading->uncertainty, 150us);  // the skew may have moved it since; others know 2.5 ms
+  EXPECT_LE(std::chrono::abs(reading->offset - 7s), reading->uncertainty);
 }
 
 TEST(ClockOffset, grows_less_certain_with_time) {

@@ -52,6 +52,25 @@ TEST(RhythmFinder, takes_the_last_worker_and_the_longest_iteration) {
   EXPECT_EQ(finder.next(at(2s))->start, at(2200ms));
 }
 
+TEST(RhythmFinder, is_as_much_later_as_it_was_lately_wrong) {
+  RhythmFinder finder;
+  finder.report(quick, start(1, 1s), at(1s));
+  finder.report(quick, start(11, 2s), at(2s));      // 100 ms each
+  finder.report(quick, start(21, 3040ms), at(3s));  // 40 ms late; 101 ms each, smoothed
+  EXPECT_EQ(
+      finder.next(at(3040ms)),
+      (Rhythm{
+          .iteration = Iteration(23),
+          .start = at(3040ms + 2 * 101ms + 40ms),
+          .iteration_time = 101ms}));
+  finder.report(quick, start(31, 4050ms), at(4050ms));  // as foretold: less late by a tenth
+  EXPECT_EQ(finder.next(at(4050ms))->start, at(4050ms + 2 * 101ms + 36ms));
+  // Whatever happens, not by more than an iteration.
+  finder.report(quick, start(32, 60s), at(60s));
+  const Rhythm rhythm = finder.next(at(60s)).value();
+  EXPECT_LE(rhythm.start, at(60s + 60s));
+}
+
 TEST(RhythmFinder, begins_anew_with_a_worker_that_goes_back) {
   RhythmFinder finder;
   finder.report(quick, start(10, 1s), at(1s));
@@ -64,7 +83,8 @@ TEST(RhythmFinder, begins_anew_with_a_worker_that_goes_back) {
 
 TEST(RhythmFinder, leaves_out_reports_that_cannot_be) {
   RhythmFinder finder;
-  for (const Duration when : {Duration::min(), Duration::max(), Duration(-7200s), Duration(10000s)}) {
+  for (const Duration when :
+       {Duration::min(), Duration::max(), Duration(-7200s), Duration(10000s)}) {
     finder.report(quick, start(1, when), at(1s));
     finder.report(quick, start(2, when), at(1s));
   }
@@ -73,12 +93,18 @@ TEST(RhythmFinder, leaves_out_reports_that_cannot_be) {
   finder.report(quick, start(huge, 2s), at(2s));
   finder.report(quick, start(0, 2s), at(2s));
   EXPECT_FALSE(finder.next(at(2s)).has_value());
-  // Far ahead of all others: they are left out, and it is alone.
+  // A million iterations in a second: whoever says so is left out.
   finder.report(quick, start(1, 1s), at(1s));
   finder.report(quick, start(2, 2s), at(2s));
   finder.report(slow, start(1, 1s), at(2s));
   finder.report(slow, start(1'000'000, 2s), at(2s));
-  EXPECT_FALSE(finder.next(at(2s)).has_value());
+  EXPECT_EQ(
+      finder.next(at(2s)),
+      (Rhythm{.iteration = Iteration(4), .start = at(4s), .iteration_time = 1s}));
+  // Far ahead of all others: nothing can be said of them there.
+  finder.report(slow, start(1'000'001, 3s), at(3s));
+  EXPECT_EQ(finder.next(at(3s))->start, at(5s));
+  EXPECT_EQ(finder.next(at(3s))->iteration, Iteration(1'000'003));
 }
 
 TEST(HeardRhythms, go_on_from_the_last_that_began_before_the_iteration) {
