@@ -1,6 +1,4 @@
 #include <algorithm>
-#include <cstdlib>
-#include <cstdio>
 #include <string>
 #include <utility>
 #include <vector>
@@ -28,11 +26,6 @@ Config shared_config(SlotClock clock) {
   config.slots.rule = SlotRule::measured;
   config.link.rate_bits_per_second = 1.5e8;
   config.timeouts.heartbeat = 100ms;
-  if (const char* v = std::getenv("XPERIOD")) config.sync.period = static_cast<std::uint32_t>(std::atoi(v));
-  if (const char* v = std::getenv("XGUARD")) config.slots.guard = std::atof(v);
-  if (const char* v = std::getenv("XRULE")) config.slots.rule = SlotRule::paper;
-  if (const char* v = std::getenv("XHB")) config.timeouts.heartbeat = std::atoi(v) * 1ms;
-  if (const char* v = std::getenv("XADM")) config.slots.admission = Admission::none;
   return config;
 }
 
@@ -49,7 +42,7 @@ SimCluster::Options wrong_clocks() {
            {.offset = 2s, .drift_ppm = 0.0}}) {
     NodeOptions node = options.node;
     node.clock = clock;
-    node.compute_scale = 1.0 + (std::getenv("XSCALE") ? std::atof(std::getenv("XSCALE")) : 0.01) * static_cast<double>(options.workers.size());
+    node.compute_scale = 1.0 + 0.01 * static_cast<double>(options.workers.size());
     options.workers.push_back(node);
   }
   return options;

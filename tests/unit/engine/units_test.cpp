@@ -50,5 +50,14 @@ TEST(Units, what_is_no_time_is_refused_with_what_is_expected) {
     EXPECT_TRUE(parse_microseconds(text).has_error()) << text;
 }
 
+TEST(Units, a_number_of_bytes_has_a_binary_or_a_decimal_unit) {
+  EXPECT_EQ(parse_bytes("64KiB").value(), 65536U);
+  EXPECT_EQ(parse_bytes("1.5MiB").value(), 1572864U);
+  EXPECT_EQ(parse_bytes("2kb").value(), 2000U);
+  EXPECT_EQ(parse_bytes("4096").value(), 4096U);
+  for (const char* text : {"", "0", "0.5", "-1", "inf", "nan", "1e16", "64 KiB", "64kib"})
+    EXPECT_TRUE(parse_bytes(text).has_error()) << text;
+}
+
 }  // namespace
 }  // namespace stagger
