@@ -13,7 +13,7 @@ namespace stagger {
 
 namespace {
 
-// All workers together; on a slow link each takes longer than its share.
+// All workers together; each may exceed its share by one payload.
 constexpr Duration probing_time_max = 750ms;
 
 }  // namespace
