@@ -62,13 +62,15 @@ double place(const Extent& extent, TimePoint time) {
 
 /// A push hides the wait of another group: what uses the link is drawn last.
 std::string row_text(const Timeline& worker, const Extent& extent, bool link, std::size_t width) {
+  constexpr double rounding = 1e-6;  // a cell's own begin is in it
   std::string row(width, ' ');
   for (const Activity activity : activities) {
     if (on_link(activity) != link) continue;
     for (const ActivitySpan& span : worker.spans()) {
       if (span.activity != activity) continue;
       const auto cell = [&](TimePoint time) {
-        return static_cast<std::size_t>(place(extent, time) * static_cast<double>(width));
+        return static_cast<std::size_t>(
+            place(extent, time) * static_cast<double>(width) + rounding);
       };
       const std::size_t first = std::min(cell(span.begin), width - 1);
       const std::size_t last = std::clamp(cell(span.end), first + 1, width);

@@ -62,7 +62,7 @@ class Worker final : private ClientEvents {
  private:
   /// What a piece of computing is for.
   struct Piece {
-    Activity activity;
+    Activity activity = Activity::forward;
     GroupId group;
   };
 
@@ -109,7 +109,7 @@ class Worker final : private ClientEvents {
   std::vector<Duration> iteration_times_;
   QuantileSketch iteration_sketch_;  ///< after iteration 1, as is …
   Duration iterations_total_{0};     ///< … their sum
-  Iteration backward_iteration_;  ///< the last whose backward has begun; 0: none yet
+  Iteration backward_iteration_;     ///< the last whose backward has begun; 0: none yet
   TimePoint backward_began_at_;
 };
 

@@ -148,8 +148,8 @@ ServerMetrics::ServerMetrics(Registry& registry)
           {"period_iterations",
            "Iterations between two exchanges of a group in the plan in force."})),
       plan_version(registry.gauge({"plan_version", "Version of the plan in force."})),
-      link_rate_bits_per_second(registry.gauge(
-          {"link_rate_bits_per_second",
+      link_rate_bytes_per_second(registry.gauge(
+          {"link_rate_bytes_per_second",
            "Rate of the parameter server's link that plans go by; 0 while it is not known."})),
       link_start_seconds(registry.gauge(
           {"link_start_seconds", "What plans take a push to cost before its first byte."})),

@@ -72,7 +72,7 @@ struct ServerMetrics {
   Gauge slot_utilization_ratio;
   Gauge period_iterations;
   Gauge plan_version;
-  Gauge link_rate_bits_per_second;
+  Gauge link_rate_bytes_per_second;
   Gauge link_start_seconds;
   Family<Counter> refused_frames_total;
 

@@ -32,7 +32,7 @@ class SharedClock(JobTest):
             self.assertLessEqual(abs(offset), scrape["stagger_clock_uncertainty_seconds"][labels])
 
     def test_a_worker_that_comes_back_learns_the_clock_again(self):
-        job = self.start_live("run", SHARED | {"job.iterations": 10_000_000, "timeouts.worker_s": 2})
+        job = self.start_live("run", SHARED | {"job.iterations": 10_000_000, "timeouts.worker_s": 3})
         job.await_iteration(20)
         self.kill(job.pid_of(1), 9)
         job.await_state(1, "gone")

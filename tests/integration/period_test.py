@@ -64,7 +64,7 @@ class Period(JobTest):
             at = job.status()["iteration"] + 1  # the iteration in work; the status counts finished ones
             self.assertLessEqual(answer["iteration"], at + 2 * max(old, new))
             shown = json.loads(job.get("/v1/period")[2])
-            self.assertEqual(shown, answer | {"plan_version": len(said) + 1})
+            self.assertEqual(shown, answer | {"plan_version": len(said) + 1, "auto": False})
             scrape = job.scrape()
             self.assertEqual(scrape["stagger_period_iterations"], {"": float(new)})
             self.assertEqual(scrape["stagger_plan_version"], {"": float(len(said) + 1)})

@@ -1,4 +1,4 @@
-"""`stagger simulate`: a virtual cluster whose port loses segments, pictures of an iteration, real arithmetic on request."""
+"""`stagger simulate`: a port that loses segments, pictures of an iteration, real arithmetic on request."""
 
 import json
 import pathlib

@@ -45,7 +45,7 @@ TEST(Link, is_measured_within_ten_percent_whatever_its_rate) {
     ASSERT_TRUE(link);
     EXPECT_TRUE(link->measured);
     EXPECT_NEAR(rate_bits_per_second(link->cost) / rate, 1.0, 0.1) << rate;
-    EXPECT_NEAR(cluster.metrics().link_rate_bits_per_second.value() / rate, 1.0, 0.1) << rate;
+    EXPECT_NEAR(8 * cluster.metrics().link_rate_bytes_per_second.value() / rate, 1.0, 0.1) << rate;
     EXPECT_THAT(cluster.log(), HasSubstr("link_measured"));
     EXPECT_EQ(cluster.refused_frames(), 0U);
     EXPECT_EQ(cluster.server().status().iteration, Iteration(12));

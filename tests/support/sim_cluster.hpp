@@ -30,6 +30,7 @@ class SimCluster {
     std::uint64_t seed = 1;
     double flops_per_second = 1e6;  ///< slow: an iteration takes some milliseconds
     NodeOptions node;
+    // NOLINTNEXTLINE(readability-redundant-member-init): so that it may be left out
     std::vector<NodeOptions> workers = {};  ///< of each rank; empty: as `node`
     /// Around a rank's backend; empty: none.
     std::function<std::unique_ptr<Backend>(std::uint32_t rank, std::unique_ptr<Backend>)> wrap;

@@ -79,6 +79,7 @@ TEST(VirtualCluster, a_shrunk_model_takes_the_time_and_the_bytes_of_the_whole) {
 TEST(VirtualCluster, stragglers_make_everybody_late) {
   VirtualCluster cluster;
   cluster.shrink = 256;
+  cluster.bandwidth = "100gbit";
   const auto even = run(job_of(cluster));
   cluster.stragglers = 1;
   cluster.straggler_factor = 4.0;

@@ -67,7 +67,7 @@ TEST(Catalog, names_all_metrics_that_the_contract_asks_for) {
         "connection_retransmissions_total",
         "period_iterations",
         "plan_version",
-        "link_rate_bits_per_second",
+        "link_rate_bytes_per_second",
         "link_start_seconds",
         "clock_offset_seconds",
         "clock_uncertainty_seconds",

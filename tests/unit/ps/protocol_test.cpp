@@ -191,30 +191,6 @@ TEST(Protocol, carries_what_a_push_asks_for_and_is_answered) {
   EXPECT_EQ(round_trip(Received{.round = round}).round, round);
 }
 
-TEST(Protocol, carries_what_clocks_say) {
-  EXPECT_EQ(round_trip(Ping{.number = 77}).number, 77U);
-  const Pong sent{.number = 77, .heard = PsTime{-5s}, .answered = PsTime{Duration::max()}};
-  const Pong pong = round_trip(sent);
-  EXPECT_EQ(pong.number, sent.number);
-  EXPECT_EQ(pong.heard, sent.heard);
-  EXPECT_EQ(pong.answered, sent.answered);
-  const Rhythm rhythm{
-      .iteration = Iteration(9), .start = PsTime{3s}, .iteration_time = rhythm_time_max};
-  EXPECT_EQ(round_trip(rhythm), rhythm);
-}
-
-TEST(Protocol, refuses_a_rhythm_whose_times_cannot_be) {
-  const Rhythm rhythm{.iteration = Iteration(9), .start = PsTime{3s}, .iteration_time = 1ms};
-  Rhythm bad = rhythm;
-  bad.start = PsTime{Duration::min()};
-  EXPECT_THAT(refusal(bad), HasSubstr("startNs of a rhythm is -9223372036854775808"));
-  for (const Duration time : {Duration{-1}, rhythm_time_max + 1ns}) {
-    bad = rhythm;
-    bad.iteration_time = time;
-    EXPECT_THAT(refusal(bad), HasSubstr("iterationNs of a rhythm is"));
-  }
-}
-
 TEST(Protocol, has_a_name_for_every_message) {
   std::vector<std::string> names;
   for (const Message& message : example_messages())
