@@ -16,7 +16,7 @@ namespace {
 // A few chunks: the writer is never idle, and a turn ends within as many chunks.
 constexpr std::size_t outbox_items_max = 8;
 // Asked in a row at joining, before pushes are in the way; afterwards one with each heartbeat.
-constexpr std::uint64_t pings_at_joining = 16;
+constexpr std::uint64_t pings_at_start = 16;
 constexpr Duration back_off_first = 20ms;
 constexpr Duration back_off_max = 1s;
 
@@ -122,12 +122,18 @@ Task<void> Client::write_frames() {
 Task<void> Client::send_heartbeats() {
   while (!leaving_) {
     send(progress());
-    if (!ping_open_) ask_time();
+    if (ready_.is_set() && !ping_open_) ask_time();
     co_await host_.clock.sleep_until(host_.clock.now() + options_.timeouts.heartbeat);
   }
 }
 
-/// One at a time. The PS's clock is asked when the question is written, not when it is queued.
+void Client::ready() {
+  ready_.set();
+  if (!ping_open_) ask_time();
+}
+
+/// One at a time, and none before the plan: a probe would measure them, too. The PS's clock is
+/// asked when the question is written, not when it is queued.
 void Client::ask_time() {
   ping_open_ = true;
   Outbox::Item item{.head = encode_message(job_, Ping{.number = ++ping_})};
@@ -146,7 +152,7 @@ void Client::hear_time(const Pong& pong) {
        .heard = pong.heard,
        .answered = pong.answered,
        .received = received_at_});
-  if (ping_ < pings_at_joining) ask_time();
+  if (ping_ < pings_at_start) ask_time();
 }
 
 std::optional<Client::CommonStart> Client::common_start(Iteration iteration) const {

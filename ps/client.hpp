@@ -98,7 +98,7 @@ class Client {
 
   /// After begin(): every group's reception is open. The reader waits for it, since the center
   /// follows the plan at once.
-  void ready() { ready_.set(); }
+  void ready();
 
   /// Asks the PS for a turn to push the group's open exchange, from its slot on, which begins in
   /// `wait`; returns when it has come. The PS gives it within a bounded time, or is lost.

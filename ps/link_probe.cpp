@@ -25,9 +25,11 @@ LinkProbe::LinkProbe(const Options& options)
 
 std::optional<std::uint64_t> LinkProbe::next() const {
   if (answers_ == 0) return bytes_;
-  if (spent_ >= options_.time_max || slowest_ > options_.size_time_max) return std::nullopt;
-  if (answers_ < options_.repeats) return bytes_;
-  if (bytes_ * growth > options_.bytes_max) return std::nullopt;
+  if (slowest_ > options_.size_time_max) return std::nullopt;
+  const bool repeats = spent_ + slowest_ <= options_.time_max;
+  if (repeats && answers_ < options_.repeats) return bytes_;
+  const bool grows = sizes_ == 1 || spent_ + growth * slowest_ <= options_.time_max;
+  if (!grows || bytes_ * growth > options_.bytes_max) return std::nullopt;
   return bytes_ * growth;
 }
 
@@ -36,6 +38,7 @@ void LinkProbe::answered(Duration time) {
   CHECK(asked.has_value(), "an answer to no question");
   if (*asked != bytes_) {
     bytes_ = *asked;
+    ++sizes_;
     answers_ = 0;
     slowest_ = Duration{0};
   }

@@ -11,7 +11,8 @@ namespace stagger {
 ///
 /// Sizes grow by four from bytes_max/256 to bytes_max, each several times. A slow link is measured
 /// by small sizes alone: none larger is asked for once one took longer than `size_time_max`, nor
-/// once all together took longer than `time_max`.
+/// where it would take all together beyond `time_max`; two sizes tell the start from the rate, so
+/// the second is asked for all the same.
 ///
 /// A time runs from the question to the answer's last byte, on one clock. The question travels like
 /// an empty push, so half of what does not grow with the bytes is the start of a push.
@@ -39,6 +40,7 @@ class LinkProbe {
   Options options_;
   LinkFit fit_;
   std::uint64_t bytes_;
+  unsigned sizes_ = 1;    ///< so far
   unsigned answers_ = 0;  ///< to this size
   Duration slowest_{0};   ///< of this size
   Duration spent_{0};

@@ -13,7 +13,7 @@ namespace stagger {
 
 namespace {
 
-// All workers together; each may exceed its share by one payload.
+// All workers together; on a slow link each takes longer than its share.
 constexpr Duration probing_time_max = 750ms;
 
 }  // namespace
@@ -27,7 +27,7 @@ void Server::use_link(const LinkCost& link) {
 }
 
 void Server::show_link(const LinkCost& link) {
-  metrics_.link_rate_bytes_per_second.set(rate_bits_per_second(link) / 8);
+  metrics_.link_rate_bytes_per_second.set(1.0 / link.seconds_per_byte);
   metrics_.link_start_seconds.set(to_seconds(link.start));
 }
 

@@ -32,6 +32,7 @@ struct Manners {
   std::uint32_t unasked = 0;       ///< answers before the first question
   Duration ahead{0};               ///< what it says beyond its own clock
   std::uint32_t answers_max = 1000;
+  bool planned = true;  ///< its plan is there at once
 };
 
 /// What the PS heard.
@@ -77,9 +78,10 @@ Task<void> be_ps(Host host, Manners manners, Heard& heard) {
   }
 }
 
-Task<void> join(Client& client, TaskScope& scope, ClientEvents& events) {
+Task<void> join(Client& client, TaskScope& scope, ClientEvents& events, bool planned) {
   co_await client.join();
   client.serve(scope, events);
+  if (planned) client.ready();
 }
 
 class ClientClock : public testing::Test {
@@ -102,7 +104,7 @@ class ClientClock : public testing::Test {
   /// So many seconds with such a PS.
   void live(const Manners& manners, Duration time) {
     scope_.spawn("ps", be_ps(world_.host("ps"), manners, heard_));
-    scope_.spawn("worker", join(*client_, scope_, events_));
+    scope_.spawn("worker", join(*client_, scope_, events_, manners.planned));
     world_.run_until(TimePoint{time});
     EXPECT_EQ(scope_.failure(), nullptr);
   }
@@ -118,12 +120,17 @@ class ClientClock : public testing::Test {
   std::unique_ptr<Client> client_;
 };
 
-TEST_F(ClientClock, is_known_soon_after_joining_from_one_question_after_the_other) {
+TEST_F(ClientClock, is_known_soon_after_the_plan_from_one_question_after_the_other) {
   live({}, 500ms);
   EXPECT_EQ(heard_.pings.size(), 16U);
   ASSERT_TRUE(reading().has_value());
   EXPECT_LE(std::chrono::abs(reading()->offset - 93s), reading()->uncertainty);
   EXPECT_LT(reading()->uncertainty, 2 * way);
+}
+
+TEST_F(ClientClock, is_not_asked_for_while_the_plan_is_made_and_the_link_measured) {
+  live({.planned = false}, 5s);
+  EXPECT_TRUE(heard_.pings.empty());
 }
 
 TEST_F(ClientClock, is_asked_for_again_with_every_heartbeat) {

@@ -55,7 +55,11 @@ TEST(LinkProbe, measures_a_slow_link_by_small_payloads_in_a_bounded_time) {
 
 TEST(LinkProbe, stops_when_its_time_is_spent) {
   LinkProbe probe({.time_max = 1ms});
-  EXPECT_EQ(answer_all(probe, 1e9).sizes.size(), 3U);
+  EXPECT_EQ(answer_all(probe, 1e9).sizes, (std::vector<std::uint64_t>{4096, 4096, 16384}));
+  LinkProbe share({.time_max = 94ms});  // of eight workers, at 100 Mbit/s
+  const Asked asked = answer_all(share, 1e8);
+  EXPECT_LT(asked.spent, 94ms);
+  EXPECT_EQ(asked.sizes.back(), 262144U);
 }
 
 TEST(LinkProbe, stays_within_the_smallest_chunks) {
