@@ -219,7 +219,8 @@ TEST_P(Members, that_misbehave_are_dismissed_with_a_reason_and_the_others_finish
   EXPECT_EQ(cluster.state(1), Membership::State::left);
   EXPECT_EQ(cluster.state(2), Membership::State::gone);
   EXPECT_EQ(cluster.server().status().iteration, Iteration(40));
-  for (const float value : cluster.server().center().all())
+  const Arena center = cluster.server().center();
+  for (const float value : center.all())
     ASSERT_TRUE(std::isfinite(value));
 }
 

@@ -96,7 +96,7 @@ class ClientClock : public testing::Test {
     client_ = std::make_unique<Client>(world_.host("worker"), options);
   }
 
-  ~ClientClock() override {
+  void TearDown() override {
     scope_.cancel();
     world_.run(scope_);
   }
