@@ -1,6 +1,8 @@
 #include "ps/protocol.hpp"
 
 #include <array>
+#include <optional>
+#include <utility>
 
 #include <capnp/message.h>
 #include <capnp/orphan.h>
@@ -14,9 +16,7 @@ namespace stagger {
 
 namespace {
 
-constexpr std::size_t control_words = 128;
-// Lists and texts: up to a head of 1 MiB, touched as needed.
-constexpr std::size_t large_words = std::size_t{1} << 17;
+constexpr std::size_t first_words = 64;
 
 template <class List, class Values, class Convert>
 void write_list(List out, const Values& values, Convert convert) {
@@ -245,6 +245,24 @@ void attach(Carrier carrier, std::span<const float> values) {
   carrier.adoptPayload(orphanage.referenceExternalData(data));
 }
 
+/// The message's first segment, unless it needs more words.
+std::optional<std::vector<std::uint64_t>> encode_in_segment(
+    std::size_t words, std::uint64_t job, const Message& message, std::span<const float> payload) {
+  capnp::MallocMessageBuilder builder(
+      static_cast<unsigned>(words), capnp::AllocationStrategy::FIXED_SIZE);
+  auto root = builder.initRoot<wire::Message>();
+  root.setJobHash(job);
+  std::visit([&root](const auto& typed) { write(root, typed); }, message);
+  if (std::holds_alternative<Push>(message)) attach(root.getPush(), payload);
+  if (std::holds_alternative<CenterReply>(message)) attach(root.getCenter(), payload);
+  if (std::holds_alternative<Probe>(message) && !payload.empty()) attach(root.getProbe(), payload);
+
+  const auto segments = builder.getSegmentsForOutput();
+  if (segments.size() > (payload.empty() ? 1U : 2U)) return std::nullopt;
+  const auto* begin = reinterpret_cast<const std::uint64_t*>(segments[0].begin());
+  return std::vector<std::uint64_t>(begin, begin + segments[0].size());
+}
+
 }  // namespace
 
 std::uint64_t job_hash(std::string_view job) {
@@ -261,25 +279,12 @@ std::string_view name_of(const Message& message) {
 
 std::vector<std::uint64_t> encode_message(
     std::uint64_t job, const Message& message, std::span<const float> payload) {
-  const bool large =
-      std::holds_alternative<Hello>(message) || std::holds_alternative<Begin>(message) ||
-      std::holds_alternative<Commit>(message) || std::holds_alternative<Profile>(message) ||
-      std::holds_alternative<Refuse>(message) || std::holds_alternative<Heartbeat>(message) ||
-      std::holds_alternative<Farewell>(message);
-  capnp::MallocMessageBuilder builder(
-      static_cast<unsigned>(large ? large_words : control_words),
-      capnp::AllocationStrategy::FIXED_SIZE);
-  auto root = builder.initRoot<wire::Message>();
-  root.setJobHash(job);
-  std::visit([&root](const auto& typed) { write(root, typed); }, message);
-  if (std::holds_alternative<Push>(message)) attach(root.getPush(), payload);
-  if (std::holds_alternative<CenterReply>(message)) attach(root.getCenter(), payload);
-  if (std::holds_alternative<Probe>(message) && !payload.empty()) attach(root.getProbe(), payload);
-
-  const auto segments = builder.getSegmentsForOutput();
-  CHECK_LE(segments.size(), payload.empty() ? 1U : 2U);
-  const auto* words = reinterpret_cast<const std::uint64_t*>(segments[0].begin());
-  return {words, words + segments[0].size()};
+  // All messages but a few fit the first size. A segment is zeroed, so one that fits all would cost
+  // a heartbeat more than everything else it takes.
+  for (std::size_t words = first_words;; words *= 16) {
+    auto head = encode_in_segment(words, job, message, payload);
+    if (head) return *std::move(head);
+  }
 }
 
 std::span<const std::byte> payload_bytes(std::span<const float> values) {
