@@ -20,6 +20,7 @@
 #include "ps/aggregator.hpp"
 #include "ps/agreement.hpp"
 #include "ps/center.hpp"
+#include "ps/join_line.hpp"
 #include "ps/membership.hpp"
 #include "ps/period_choice.hpp"
 #include "ps/planner.hpp"
@@ -199,6 +200,9 @@ class Server {
   /// A chunk of the center has been handed to the worker's connection.
   void reply_sent(WorkerId worker, ChunkId id);
 
+  /// A piece of the joining center has been handed to the worker's connection.
+  void joining_sent(WorkerId worker);
+
   /// The push's first byte waits to be read. False: not before the session is told by retry().
   bool push_may_begin(WorkerId worker, RoundId round);
   void push_began(WorkerId worker, RoundId round, bool waited);
@@ -248,6 +252,7 @@ class Server {
   Result<Plan> next_plan(const Change& change, Iteration agreed) const;
   Task<Result<Iteration>> submit(std::shared_ptr<Change> change);
   void begin_worker(WorkerId worker, Iteration first);
+  void send_joining();
   Result<Iteration> rejoin(WorkerId worker, Iteration first);
   void declare_gone(WorkerId worker);
   void hand_out_turns();
@@ -292,6 +297,7 @@ class Server {
   std::map<GroupId, TimePoint> round_opened_at_;
   Turns push_turns_;
   Turns reply_turns_;
+  JoinLine joins_;
   std::set<TurnId> arrived_;  ///< pushes that are not read yet
   RhythmFinder rhythm_;
   Event turns_moved_;  ///< watch_turns() looks again

@@ -170,6 +170,7 @@ void Server::begin_worker(WorkerId worker, Iteration first) {
   worker_metrics_.worker_up.at(worker.value()).set(1.0);
   Session& session = *sessions_.at(worker);
   session.post(Begin{plans_.plans(), first, options_.last_iteration});
+  std::size_t chunks = 0;
   for (std::uint32_t g = 0; g < center_->groups(); ++g) {
     const GroupId group(g);
     for (std::uint32_t chunk = 0; chunk < center_->chunks(group); ++chunk) {
@@ -179,9 +180,22 @@ void Server::begin_worker(WorkerId worker, Iteration first) {
           .plan = plans_.latest().version,
           .codec = codec_float32,
           .present = snapshot.present};
-      session.post_center(head, snapshot, false);
+      session.hold_joining(head, snapshot);
+      ++chunks;
     }
   }
+  joins_.ask(worker, chunks);
+  send_joining();
+}
+
+void Server::send_joining() {
+  while (const auto worker = joins_.next())
+    sessions_.at(*worker)->send_joining();
+}
+
+void Server::joining_sent(WorkerId worker) {
+  joins_.sent(worker);
+  send_joining();
 }
 
 void Server::broadcast(const Message& message) {

@@ -120,8 +120,10 @@ void Server::forget_turns(WorkerId worker) {
   push_turns_.forget(worker);
   reply_turns_.forget(worker);
   rhythm_.forget(worker);
+  joins_.forget(worker);
   hand_out_turns();
   hand_out_replies();
+  send_joining();
 }
 
 void Server::publish_rhythm() {

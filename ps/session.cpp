@@ -93,19 +93,35 @@ std::optional<std::string> Session::answer(const Ping& ping) {
   return std::nullopt;
 }
 
-void Session::post_center(const ChunkHead& head, const Center::Snapshot& snapshot, bool in_turn) {
+Outbox::Item Session::center_item(const ChunkHead& head, const Center::Snapshot& snapshot) const {
   const auto payload = snapshot.span();
-  Outbox::Item item{
+  return {
       .head = encode_message(job_hash(server_.options().job), CenterReply{head}, payload),
       .payload = payload,
-      .keep = snapshot.values,
-      .sent = {}};
+      .keep = snapshot.values};
+}
+
+void Session::post_center(const ChunkHead& head, const Center::Snapshot& snapshot, bool in_turn) {
+  Outbox::Item item = center_item(head, snapshot);
   if (in_turn) {
     item.sent = [this, id = head.id] {
       server_.reply_sent(*worker_, id);
     };
   }
   if (!outbox_.post(std::move(item))) connection_->close();
+}
+
+void Session::hold_joining(const ChunkHead& head, const Center::Snapshot& snapshot) {
+  joining_.push_back(center_item(head, snapshot));
+  joining_.back().sent = [this] {
+    server_.joining_sent(*worker_);
+  };
+}
+
+void Session::send_joining() {
+  CHECK(!joining_.empty(), "a joining center of more pieces", worker_->value());
+  outbox_.post_urgent(std::move(joining_.front()));
+  joining_.pop_front();
 }
 
 std::string Session::refuse(RefusalReason reason, const std::string& why) {

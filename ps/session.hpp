@@ -44,6 +44,11 @@ class Session {
   /// hears of it then.
   void post_center(const ChunkHead& head, const Center::Snapshot& snapshot, bool in_turn);
 
+  /// Keeps a chunk of the joining center until send_joining(), which queues the first that is kept;
+  /// the server hears when it has left.
+  void hold_joining(const ChunkHead& head, const Center::Snapshot& snapshot);
+  void send_joining();
+
   /// Offer the held chunk again, or read the push that waits.
   void retry() { retry_.set(); }
 
@@ -72,12 +77,14 @@ class Session {
   std::optional<std::string> answer(const Ping& ping);
   void answer_repeated(ChunkId id);
   void count_chunk(ChunkId id);
+  Outbox::Item center_item(const ChunkHead& head, const Center::Snapshot& snapshot) const;
   std::string why_ended(const Error& error);
   std::string refuse(RefusalReason reason, const std::string& why);
 
   Server& server_;
   std::unique_ptr<Connection> connection_;
   Outbox outbox_;
+  std::deque<Outbox::Item> joining_;
   TaskScope scope_;
   Event retry_;
   std::optional<WorkerId> worker_;
