@@ -95,8 +95,10 @@ Task<Welcome> Client::join() {
   if (welcome == nullptr) {
     fail(ClientFailure::Kind::refused, fmt::format("{} instead of welcome", name_of(*message)));
   }
-  outbox_ = std::make_unique<Outbox>(
-      host_.executor, *connection_, outbox_items_max, options_.timeouts.worker);
+  // The PS may leave a push unread until others have caught up. Whether it lives, its heartbeats
+  // tell: read_replies() has the limit.
+  outbox_ =
+      std::make_unique<Outbox>(host_.executor, *connection_, outbox_items_max, Duration::max());
   co_return *welcome;
 }
 

@@ -194,8 +194,10 @@ class Server {
   /// A group of the worker waits for a turn. Refused: no such round of the plan.
   Result<void> announced(WorkerId worker, const Announce& announce);
 
-  /// The worker's chunk waits for others to send first: it keeps no turn.
-  void yielded(WorkerId worker, RoundId round);
+  /// The worker's chunk waits for others to send first, and all that it sends behind it: it has no
+  /// turn meanwhile. Then it has been placed.
+  void held(WorkerId worker);
+  void placed(WorkerId worker);
 
   /// A chunk of the center has been handed to the worker's connection.
   void reply_sent(WorkerId worker, ChunkId id);

@@ -56,8 +56,13 @@ TurnRank Server::turn_rank(WorkerId worker, RoundId round) const {
       .position = slot_position(plan, round, worker)};
 }
 
-void Server::yielded(WorkerId worker, RoundId round) {
-  push_turns_.yielded({.worker = worker, .round = round, .chunk = 0});
+void Server::held(WorkerId worker) {
+  push_turns_.pause(worker);
+  hand_out_turns();
+}
+
+void Server::placed(WorkerId worker) {
+  push_turns_.resume(worker);
   hand_out_turns();
 }
 

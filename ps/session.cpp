@@ -296,7 +296,7 @@ Task<void> Session::place(ChunkId id, ChunkBuffer values) {
     if (offer == Aggregator::Offer::skipped) server_.skipped_nonfinite(*worker_, id);
     if (offer != Aggregator::Offer::held) break;
     server_.aggregator().intake().hold(*worker_, id);
-    server_.yielded(*worker_, id.round);
+    server_.held(*worker_);
     retry_.reset();
     server_.aggregator_moved();
     busy_ = true;
@@ -304,6 +304,7 @@ Task<void> Session::place(ChunkId id, ChunkBuffer values) {
     busy_ = false;
     server_.heard(*worker_, incarnation_);
     server_.aggregator().intake().unhold(*worker_);
+    server_.placed(*worker_);
   }
   server_.aggregator_moved();
 }

@@ -35,7 +35,7 @@ void Turns::ask(const TurnId& id, const TurnRank& rank, std::uint64_t bytes) {
     if (replaced) line_.erase({former->second.rank, other});
     former = replaced ? requests_.erase(former) : std::next(former);
   }
-  line_.insert({rank, id});
+  if (!paused_.contains(id.worker)) line_.insert({rank, id});
   requests_.emplace(id, Request{.rank = rank, .bytes = bytes});
 }
 
@@ -137,6 +137,27 @@ void Turns::forget(WorkerId worker) {
   std::erase_if(requests_, of_worker);
   std::erase_if(holders_, of_worker);
   std::erase_if(line_, [worker](const Waiting& waiting) { return waiting.id.worker == worker; });
+  paused_.erase(worker);
+}
+
+template <class Use>
+void Turns::for_each_request(WorkerId worker, Use use) {
+  const TurnId first{.worker = worker, .round = {GroupId(0), Iteration(0)}, .chunk = 0};
+  for (auto each = requests_.lower_bound(first); each != requests_.end(); ++each) {
+    if (each->first.worker != worker) break;
+    use(Waiting{.rank = each->second.rank, .id = each->first});
+  }
+}
+
+void Turns::pause(WorkerId worker) {
+  if (!paused_.insert(worker).second) return;
+  std::erase_if(holders_, [worker](const auto& entry) { return entry.first.worker == worker; });
+  for_each_request(worker, [this](const Waiting& waiting) { line_.erase(waiting); });
+}
+
+void Turns::resume(WorkerId worker) {
+  if (paused_.erase(worker) == 0) return;
+  for_each_request(worker, [this](const Waiting& waiting) { line_.insert(waiting); });
 }
 
 TimePoint Turns::next_look(TimePoint now) const {

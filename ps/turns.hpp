@@ -74,8 +74,10 @@ class Turns {
   /// there too soon waits in the kernel's buffer.
   bool may_begin(const TurnId& id) const;
 
-  /// The holder waits for others to send first: its turn is free.
-  void yielded(const TurnId& id) { holders_.erase(id); }
+  /// Nothing more is read from the worker before others have sent: its turns are free, and those it
+  /// asked for wait, until resume(). What it still sends by a turn that it had needs none.
+  void pause(WorkerId worker);
+  void resume(WorkerId worker);
 
   /// The worker is gone: so are its requests and turns.
   void forget(WorkerId worker);
@@ -87,7 +89,7 @@ class Turns {
   /// Turns taken back since the last call.
   std::vector<TurnId> take_stalled() { return std::exchange(stalled_, {}); }
 
-  std::size_t waiting() const { return line_.size(); }
+  std::size_t waiting() const { return requests_.size(); }
 
   std::size_t held() const { return holders_.size(); }
 
@@ -119,6 +121,8 @@ class Turns {
     std::uint64_t bytes = 0;
   };
 
+  template <class Use>
+  void for_each_request(WorkerId worker, Use use);
   void take_back_stalled(TimePoint now);
   TimePoint successor_at(const Holder& holder) const;
   bool room(TimePoint now);
@@ -127,7 +131,8 @@ class Turns {
 
   Options options_;
   std::set<Waiting> line_;
-  std::map<TurnId, Request> requests_;  ///< the same by id
+  std::map<TurnId, Request> requests_;  ///< the same by id, and those of paused workers
+  std::set<WorkerId> paused_;
   std::map<TurnId, Holder> holders_;
   std::vector<TurnId> stalled_;
   std::deque<double> rates_;        ///< bytes per second of the last turns

@@ -9,6 +9,7 @@
 #include "engine/job.hpp"
 #include "engine/safetensors.hpp"
 #include "engine/simulation.hpp"
+#include "tests/support/sim_cluster.hpp"
 #include "tests/support/synthetic_data.hpp"
 
 namespace stagger {
@@ -167,6 +168,47 @@ TEST(Runs, bsp_stays_with_one_worker_for_two_hundred_steps) {
   const double many_loss = evaluation_of(synthetic_config(), many.center).loss;
   const double one_loss = evaluation_of(synthetic_config(), one.center).loss;
   EXPECT_NEAR(many_loss, one_loss, 1e-2 * one_loss);
+}
+
+/// The PS keeps so few early chunks that it stops reading from whoever is ahead.
+TEST(Runs, lose_nobody_to_a_worker_whose_iteration_takes_longer_than_any_limit_of_silence) {
+  Config config = synthetic_config();
+  config.sync.period = 1;
+  config.wire.chunk_bytes = 64;
+  config.wire.early_bytes_max = 64;
+  SimCluster::Options options;
+  options.window_bytes = 512;
+  options.workers.resize(3);
+  options.workers[0].compute_scale = 5000.0;
+  SimCluster cluster(config, synthetic_dataset(synthetic_samples, 1), options);
+  cluster.start_all();
+  cluster.run_to_end();
+  const double seconds = to_seconds(cluster.world().clock().now().time_since_epoch());
+  EXPECT_GT(seconds, 2 * to_seconds(config.timeouts.worker) * 12);
+  for (std::uint32_t rank = 0; rank < 3; ++rank)
+    EXPECT_EQ(cluster.state(rank), Membership::State::left);
+  EXPECT_EQ(cluster.server().status().iteration, Iteration(12));
+}
+
+/// A worker of which the PS reads nothing cannot use a turn: each cost half a second, for a while
+/// the only thing that happened.
+TEST(Runs, waste_no_turn_on_a_worker_that_cannot_send) {
+  for (const Admission admission : {Admission::grants, Admission::slots_grants}) {
+    Config config = synthetic_config();
+    config.cluster.workers = 8;
+    config.data.batch = 8;
+    config.slots.admission = admission;
+    config.wire.chunk_bytes = 64;
+    config.wire.early_bytes_max = 64;
+    SimCluster::Options options;
+    options.window_bytes = 512;
+    options.workers.resize(8);
+    options.workers[0].compute_scale = 500.0;
+    SimCluster cluster(config, synthetic_dataset(synthetic_samples, 1), options);
+    cluster.start_all();
+    cluster.run_to_end();
+    EXPECT_EQ(cluster.metrics().turns_lost_total.value(), 0.0) << to_string(admission);
+  }
 }
 
 TEST(Runs, go_on_with_thirty_two_workers) {

@@ -28,7 +28,7 @@ SimCluster::SimCluster(Config config, Dataset train, Options options)
       options_(std::move(options)),
       world_(
           options_.seed,
-          {.fabric = {},
+          {.fabric = {.window_bytes = options_.window_bytes, .limits = {}},
            .compute_jitter = 0.05,
            .log_level_min = LogLevel::info,
            .log_sink =

@@ -30,6 +30,7 @@ class SimCluster {
     std::uint64_t seed = 1;
     double flops_per_second = 1e6;  ///< slow: an iteration takes some milliseconds
     NodeOptions node;
+    std::uint64_t window_bytes = FabricOptions().window_bytes;
     // NOLINTNEXTLINE(readability-redundant-member-init): so that it may be left out
     std::vector<NodeOptions> workers = {};  ///< of each rank; empty: as `node`
     /// Around a rank's backend; empty: none.

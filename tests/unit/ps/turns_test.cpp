@@ -158,13 +158,32 @@ TEST(Turns, of_a_worker_that_is_gone_are_free_at_once) {
   EXPECT_EQ(turns.next(at(0ms)), turn(1));
 }
 
-TEST(Turns, a_holder_that_must_wait_for_others_lets_them_go_first) {
+TEST(Turns, a_worker_of_which_nothing_is_read_lets_the_others_go_first) {
   Turns turns({.concurrent = 1});
   turns.ask(turn(0), rank(0), mebibyte);
-  turns.ask(turn(1), rank(1), mebibyte);
+  turns.ask(turn(1), rank(2), mebibyte);
+  turns.ask(turn(0, 1, 1), rank(1), mebibyte);
   ASSERT_EQ(turns.next(at(0ms)), turn(0));
-  turns.yielded(turn(0));
+  turns.pause(WorkerId(0));
+  // Its other push stands behind the one that is not read: a turn for it would be lost time.
   EXPECT_EQ(turns.next(at(0ms)), turn(1));
+  turns.ended(turn(1), at(1ms));
+  EXPECT_EQ(turns.next(at(1ms)), std::nullopt);
+  turns.ask(turn(0, 2, 2), rank(0), mebibyte);
+  EXPECT_EQ(turns.next(at(1ms)), std::nullopt);
+  EXPECT_EQ(turns.next_look(at(1ms)), time_point_max);
+  turns.resume(WorkerId(0));
+  EXPECT_EQ(turns.next(at(1ms)), turn(0, 2, 2));
+  turns.ended(turn(0, 2, 2), at(2ms));
+  EXPECT_EQ(turns.next(at(2ms)), turn(0, 1, 1));
+}
+
+TEST(Turns, a_worker_that_was_gone_is_not_paused_when_it_is_back) {
+  Turns turns({.concurrent = 1});
+  turns.pause(WorkerId(0));
+  turns.forget(WorkerId(0));
+  turns.ask(turn(0), rank(0), mebibyte);
+  EXPECT_EQ(turns.next(at(0ms)), turn(0));
 }
 
 TEST(Turns, a_request_counts_once_and_a_later_round_of_the_group_replaces_it) {
