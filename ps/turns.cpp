@@ -27,7 +27,10 @@ Turns::Turns(Options options) : options_(options) {
 
 void Turns::ask(const TurnId& id, const TurnRank& rank, std::uint64_t bytes) {
   if (requests_.contains(id) || holders_.contains(id)) return;
-  const TurnId any_round{.worker = id.worker, .round = {id.round.group, Iteration(0)}, .chunk = 0};
+  const TurnId any_round{
+      .worker = id.worker,
+      .round = {.group = id.round.group, .iteration = Iteration(0)},
+      .chunk = 0};
   for (auto former = requests_.lower_bound(any_round); former != requests_.end();) {
     const TurnId& other = former->first;
     if (other.worker != id.worker || other.round.group != id.round.group) break;
@@ -142,7 +145,8 @@ void Turns::forget(WorkerId worker) {
 
 template <class Use>
 void Turns::for_each_request(WorkerId worker, Use use) {
-  const TurnId first{.worker = worker, .round = {GroupId(0), Iteration(0)}, .chunk = 0};
+  const TurnId first{
+      .worker = worker, .round = {.group = GroupId(0), .iteration = Iteration(0)}, .chunk = 0};
   for (auto each = requests_.lower_bound(first); each != requests_.end(); ++each) {
     if (each->first.worker != worker) break;
     use(Waiting{.rank = each->second.rank, .id = each->first});

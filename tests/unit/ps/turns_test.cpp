@@ -14,7 +14,10 @@ TimePoint at(Duration time) {
 }
 
 TurnId turn(std::uint32_t worker, std::uint64_t iteration = 1, std::uint32_t group = 0) {
-  return {.worker = WorkerId(worker), .round = {GroupId(group), Iteration(iteration)}, .chunk = 0};
+  return {
+      .worker = WorkerId(worker),
+      .round = {.group = GroupId(group), .iteration = Iteration(iteration)},
+      .chunk = 0};
 }
 
 TurnRank rank(std::uint32_t position, std::uint64_t iteration = 1, Duration planned = Duration{0}) {
