@@ -93,7 +93,7 @@ struct GroupsConfig {  // [groups]
 };
 
 struct SlotsConfig {  // [slots]
-  Admission admission = Admission::slots;
+  Admission admission = Admission::grants;
   std::uint32_t concurrent = 1;        ///< turns at a time, with grants
   Duration turn_limit{500ms};          ///< a holder of a turn that stalls this long loses it
   SlotClock clock = SlotClock::local;  ///< what slots count from

@@ -127,6 +127,7 @@ TEST(Drift, is_not_followed_where_nothing_asks_for_it) {
 
 TEST(Drift, gives_measured_slots_anew_under_the_same_period_and_the_same_parameters) {
   Config config = drift_config();
+  config.slots.admission = Admission::slots;
   config.slots.rule = SlotRule::measured;
   SimCluster steady(config, data(), paced(1.0));
   steady.start_all();
