@@ -15,7 +15,8 @@ namespace {
 
 // A few chunks: the writer is never idle, and a turn ends within as many chunks.
 constexpr std::size_t outbox_items_max = 8;
-// Asked in a row at joining, before pushes are in the way; afterwards one with each heartbeat.
+// Asked in a row once the plan is there, before pushes are in the way; afterwards one with each
+// heartbeat.
 constexpr std::uint64_t pings_at_start = 16;
 constexpr Duration back_off_first = 20ms;
 constexpr Duration back_off_max = 1s;

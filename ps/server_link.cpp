@@ -27,7 +27,7 @@ void Server::use_link(const LinkCost& link) {
 }
 
 void Server::show_link(const LinkCost& link) {
-  metrics_.link_rate_bytes_per_second.set(1.0 / link.seconds_per_byte);
+  metrics_.link_rate_bytes_per_second.set(rate_bits_per_second(link) / 8);
   metrics_.link_start_seconds.set(to_seconds(link.start));
 }
 

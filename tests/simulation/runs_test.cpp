@@ -170,16 +170,21 @@ TEST(Runs, bsp_stays_with_one_worker_for_two_hundred_steps) {
   EXPECT_NEAR(many_loss, one_loss, 1e-2 * one_loss);
 }
 
-/// The PS keeps so few early chunks that it stops reading from whoever is ahead.
-TEST(Runs, lose_nobody_to_a_worker_whose_iteration_takes_longer_than_any_limit_of_silence) {
-  Config config = synthetic_config();
-  config.sync.period = 1;
+/// One worker is slow, and the PS keeps so few early chunks that it stops reading from the others.
+SimCluster::Options held_up_by_rank_0(Config& config, double slowness) {
   config.wire.chunk_bytes = 64;
   config.wire.early_bytes_max = 64;
   SimCluster::Options options;
   options.window_bytes = 512;
-  options.workers.resize(3);
-  options.workers[0].compute_scale = 5000.0;
+  options.workers.resize(config.cluster.workers);
+  options.workers[0].compute_scale = slowness;
+  return options;
+}
+
+TEST(Runs, lose_nobody_to_a_worker_whose_iteration_takes_longer_than_any_limit_of_silence) {
+  Config config = synthetic_config();
+  config.sync.period = 1;
+  const auto options = held_up_by_rank_0(config, 5000.0);
   SimCluster cluster(config, synthetic_dataset(synthetic_samples, 1), options);
   cluster.start_all();
   cluster.run_to_end();
@@ -198,12 +203,7 @@ TEST(Runs, waste_no_turn_on_a_worker_that_cannot_send) {
     config.cluster.workers = 8;
     config.data.batch = 8;
     config.slots.admission = admission;
-    config.wire.chunk_bytes = 64;
-    config.wire.early_bytes_max = 64;
-    SimCluster::Options options;
-    options.window_bytes = 512;
-    options.workers.resize(8);
-    options.workers[0].compute_scale = 500.0;
+    const auto options = held_up_by_rank_0(config, 500.0);
     SimCluster cluster(config, synthetic_dataset(synthetic_samples, 1), options);
     cluster.start_all();
     cluster.run_to_end();
